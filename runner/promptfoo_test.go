@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -210,6 +212,50 @@ tests:
 `, judge.URL)))
 	for _, asked := range judge.Requests() {
 		require.Equal(t, "judge-1", asked.Model)
+	}
+}
+
+// Each type of assertion that a judge decides passes by its own rule. The judge gives the score that the
+// agent answers, and passes scores from 0.5.
+func TestPromptfooJudgedTypes(t *testing.T) {
+	t.Parallel()
+	output := regexp.MustCompile(`<<<BEGIN output \w+>>>\n([\d.]+)`)
+	judge := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
+		score, err := strconv.ParseFloat(output.FindStringSubmatch(a.Prompt)[1], 64)
+		return runnertest.Answer{Tool: "submit_verdict", Arguments: map[string]any{"score": score, "passed": err == nil && score >= 0.5, "reason": "r"}}
+	})
+	for _, c := range []struct{ assert, passes, fails string }{
+		{"llm-rubric, value: a, threshold: 0.2", "0.5", "0.4"},
+		{"llm-rubric, value: a, threshold: 0.7", "0.7", "0.6"},
+		{"llm-rubric, rubricPrompt: 'Rate {{output}}'", "0.5", "0.4"},
+		{"model-graded-closedqa, value: a", "1", "0"},
+		{"not-model-graded-closedqa, value: a", "0", "1"},
+		{"factuality, value: a", "1", "0"},
+		{"g-eval, value: a", "0.7", "0.6"},
+		{"g-eval, value: [a, b]", "0.7", "0.6"},
+		{"g-eval, value: a, threshold: 0.3", "0.3", "0.2"},
+		{"context-recall, value: a, threshold: 0.3", "0.3", "0.2"},
+		{"context-relevance, threshold: 0.3", "0.3", "0.2"},
+		{"context-faithfulness, threshold: 0.3", "0.3", "0.2"},
+		{"not-context-faithfulness, threshold: 0.3", "0.2", "0.3"},
+		{"conversation-relevance, threshold: 0.3", "0.3", "0.2"},
+		{"'trajectory:goal-success', value: a", "0.5", "0.4"},
+	} {
+		t.Run(c.assert, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, map[string]string{"good": "passed", "bad": "failed"}, promptfooVerdicts(t, fmt.Sprintf(`
+description: judged
+providers: [openai:gpt-4o]
+prompts: ['Say {{answer}}']
+defaultTest:
+  options: {provider: {id: openai:judge-1, config: {apiBaseUrl: %q}}}
+  vars: {context: c, query: q}
+  assert: [{type: %s}]
+tests:
+  - {description: good, vars: {answer: '%s'}}
+  - {description: bad, vars: {answer: '%s'}}
+`, judge.URL, c.assert, c.passes, c.fails)))
+		})
 	}
 }
 

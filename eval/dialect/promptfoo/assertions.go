@@ -29,8 +29,10 @@ var assertionTypes = strings.Fields(`answer-relevance bleu classifier contains c
 // assertionKeys are the keys of an assertion, and setKeys those of an assert-set, that the translation
 // handles.
 var (
-	assertionKeys = []string{"type", "value", "weight", "metric", "threshold", "transform", "provider", "config"}
-	setKeys       = []string{"type", "assert", "weight", "metric", "threshold"}
+	assertionKeys = []string{
+		"type", "value", "weight", "metric", "threshold", "transform", "provider", "config", "rubricPrompt", "contextTransform",
+	}
+	setKeys = []string{"type", "assert", "weight", "metric", "threshold"}
 )
 
 // graders returns a grader for each assertion of the case.
@@ -209,8 +211,10 @@ func (c *caseTranslator) refersToSet(a part) bool {
 // check returns the grader that decides an assertion; ok is false if the case is blocked.
 func (c *caseTranslator) check(a part, kind string) (s spec, ok bool) {
 	c.refuseIn(a, "assert.", assertionKeys)
-	if kind != "llm-rubric" && a.get("provider").Node != nil {
-		c.warn(a.get("provider"), "provider has no effect: no judge decides %s", text.Clip(kind, 60))
+	for _, key := range []string{"provider", "rubricPrompt", "contextTransform"} {
+		if of := a.get(key); of.Node != nil && !isJudged(kind) {
+			c.warn(of, "%s has no effect: no judge decides %s", key, text.Clip(kind, 60))
+		}
 	}
 	value, ok := c.value(a, kind)
 	if !ok {
@@ -227,15 +231,45 @@ func (c *caseTranslator) check(a part, kind string) (s spec, ok bool) {
 		return c.javascript(a, value)
 	case "python":
 		return c.python(a, textOf(value))
-	case "llm-rubric":
-		return c.rubric(a, textOf(value))
 	case "latency", "cost", "levenshtein", "word-count":
 		return c.limit(a, kind, value)
 	case "skill-used", "trajectory:tool-used":
 		return c.used(a, kind, value, strings.HasPrefix(a.get("type").text(), "not-"))
 	}
-	c.block(a, "waza cannot decide the assertion type %q", text.Clip(a.get("type").text(), 60))
+	if isJudged(kind) {
+		return c.judged(a, kind, value)
+	}
+	base, _, _ := strings.Cut(kind, ":") // a way to compare can follow similar
+	reason := firstOf(undecidable[kind], undecidable[base])
+	if reason != "" {
+		reason = ": " + reason
+	}
+	c.block(a, "waza cannot decide the assertion type %q%s", text.Clip(a.get("type").text(), 60), reason)
 	return spec{}, false
+}
+
+// undecidable holds the reasons why waza cannot decide assertions of a type.
+var undecidable = map[string]string{
+	"similar":                       "it needs an embedding model, which waza does not ask",
+	"answer-relevance":              "it needs an embedding model, which waza does not ask; use llm-rubric",
+	"select-best":                   "it compares the answers of several cases, and waza grades each by itself",
+	"max-score":                     "it compares the answers of several cases, and waza grades each by itself",
+	"perplexity":                    "it needs the log probabilities of the answer, which waza does not ask for",
+	"perplexity-score":              "it needs the log probabilities of the answer, which waza does not ask for",
+	"meteor":                        "it needs the synonyms of WordNet; use gleu or rouge-n",
+	"classifier":                    "it needs a classifier of Hugging Face, which waza does not ask",
+	"moderation":                    "it needs a moderation API, which waza does not ask",
+	"pi":                            "it needs the API of Pi Labs, which waza does not ask",
+	"search-rubric":                 "it needs a judge that searches the web",
+	"guardrails":                    "it needs the guardrails of a provider, which waza does not record",
+	"finish-reason":                 "waza does not record why an answer ended",
+	"is-valid-function-call":        "it needs the tools of a provider's config, which waza does not offer to models",
+	"is-valid-openai-function-call": "it needs the tools of a provider's config, which waza does not offer to models",
+	"is-valid-openai-tools-call":    "it needs the tools of a provider's config, which waza does not offer to models",
+	"ruby":                          "waza runs no Ruby",
+	"trace-span-count":              "waza records no spans; use trajectory:step-count",
+	"trace-span-duration":           "waza records no spans; use latency",
+	"trace-error-spans":             "waza records no spans",
 }
 
 // value returns the value of an assertion with its variables, or what the file that it names contains.
@@ -565,31 +599,6 @@ func (c *caseTranslator) used(a part, kind string, value any, absent bool) (s sp
 	}
 	config.Set(wanted+"_tools", dialect.Texts(at, names...))
 	return spec{kind: "tool_calls", config: config, inverse: absent}, true
-}
-
-// rubric returns the grader that asks a judge.
-func (c *caseTranslator) rubric(a part, value string) (s spec, ok bool) {
-	if strings.TrimSpace(value) == "" {
-		c.block(a, "llm-rubric needs a value")
-		return spec{}, false
-	}
-	at := c.place(a)
-	config := dialect.NewMap(at)
-	config.Set("prompt", dialect.Scalar(at, value))
-	if threshold, ok := c.threshold(a.get("threshold")); ok {
-		config.Set("threshold", dialect.Scalar(at, threshold))
-	}
-	provider := a.get("provider")
-	if provider.Node == nil {
-		provider = c.options["provider"]
-	}
-	if provider.Node != nil {
-		if err := judgeOf(config, at, provider); err != nil {
-			c.block(provider, "the judge: %v", err)
-			return spec{}, false
-		}
-	}
-	return spec{kind: "prompt", config: config}, true
 }
 
 // addTransforms notes the functions that change the output before any assertion.

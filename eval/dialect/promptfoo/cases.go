@@ -20,6 +20,7 @@ var (
 
 	optionKeys = []string{
 		"prefix", "suffix", "provider", "transform", "postprocess", "disableVarExpansion", "disableConversationVar", "disableDefaultAsserts", "runSerially",
+		"rubricPrompt", "factuality",
 	}
 )
 

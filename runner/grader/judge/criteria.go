@@ -226,10 +226,7 @@ func (g *judgeGrader) count(o *opinion, t *tally, said string) {
 	defer t.mu.Unlock()
 	passes, fails := len(t.passes), len(t.fails)
 	o.Score = float64(passes) / float64(passes+fails)
-	o.Passed = passes > 0 && fails == 0
-	if g.options.Threshold != nil {
-		o.Passed = o.Score >= threshold(g.options.Threshold, 0)
-	}
+	o.Passed = g.options.passes(o.Score, passes > 0 && fails == 0)
 	o.Passes, o.Failures = lines(t.passes, "pass"), lines(t.fails, "fail")
 	o.Reason = strings.Join(o.Failures, ";")
 	o.Response = g.reason(said)

@@ -239,6 +239,14 @@ func threshold(t *float64, otherwise float64) float64 {
 	return *t - 1e-9
 }
 
+// passes reports whether the work passes with a judge's score and verdict.
+func (o *PromptOptions) passes(score float64, verdict bool) bool {
+	if o.Threshold == nil {
+		return verdict
+	}
+	return score >= threshold(o.Threshold, 0) && (verdict || !o.VerdictCounts)
+}
+
 // feedbackOf lists the reasons of the judges that did not pass the trial.
 func feedbackOf(opinions []opinion) string {
 	var lines []string
@@ -270,15 +278,11 @@ func (g *judgeGrader) judge(ctx context.Context, j judge, s *grader.Subject) (op
 		switch {
 		case !a.Score.Given:
 			return errors.New("score is missing")
-		case !a.Passed.Given && g.options.Threshold == nil:
+		case !a.Passed.Given && (g.options.Threshold == nil || g.options.VerdictCounts):
 			return errors.New("passed is missing")
 		}
 		o.Score, o.Reason = a.Score.Value, g.reason(a.Reason)
-		if g.options.Threshold != nil {
-			o.Passed = o.Score >= threshold(g.options.Threshold, 0)
-		} else {
-			o.Passed = a.Passed.Value
-		}
+		o.Passed = g.options.passes(o.Score, a.Passed.Value)
 		return nil
 	})
 	return o, err

@@ -107,6 +107,8 @@ type PromptOptions struct {
 	// Minimum score, 0 to 1, that passes; when absent the judge decides, and in pairwise a tie
 	// passes.
 	Threshold *float64 `yaml:"threshold" jsonschema:"minimum=0,maximum=1"`
+	// Also require, beside the threshold, that the judge passes the work.
+	VerdictCounts bool `yaml:"verdict_counts" json:",omitempty"`
 	// Text to compare the output with. In pairwise it replaces the run without skills.
 	Reference string `yaml:"reference"`
 	// Files of the workspace to show the judge.
@@ -130,6 +132,9 @@ func checkPrompt(c *eval.Check, o *PromptOptions) {
 	o.checkStatements(c)
 	o.checkRubric(c)
 	o.checkSight(c)
+	if o.VerdictCounts && o.Threshold == nil {
+		c.Warnf(decode.At("verdict_counts"), decode.CodeNoEffect, "verdict_counts has no effect because there is no threshold")
+	}
 	o.Endpoint.Check(c)
 	for i, f := range o.Files {
 		grader.CheckLocal(c, decode.At("files", i), f)

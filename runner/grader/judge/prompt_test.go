@@ -135,6 +135,14 @@ func TestPromptGrader(t *testing.T) {
 			gradertest.Subject("x"), gradertest.Verdict{Score: 0.6, Passed: true},
 		},
 		{
+			"threshold without the verdict", says(`{"score":0.9,"passed":false,"reason":"not yet"}`), "rubric: r\nthreshold: 0.6\nverdict_counts: true",
+			gradertest.Subject("x"), gradertest.Scores(0.9, "not yet"),
+		},
+		{
+			"threshold and verdict", says(`{"score":0.9,"passed":true,"reason":"good"}`), "rubric: r\nthreshold: 0.6\nverdict_counts: true",
+			gradertest.Subject("x"), gradertest.Verdict{Score: 0.9, Passed: true},
+		},
+		{
 			"majority", byModel(split), "rubric: r\njudges: [one, two, three]", gradertest.Subject("x"),
 			gradertest.Verdict{Score: 0.6, Passed: true},
 		},
@@ -394,6 +402,7 @@ func TestPromptOptions(t *testing.T) {
 		{"no judge's name", "prompt: p\njudges: ['']", "invalid-value: judges[0] is empty", nil},
 		{"both", "prompt: p\nmodel: m\njudges: [a]", "no-effect: model has no effect", nil},
 		{"escaping", "prompt: p\nfiles: [../x]", "escaping-path: leads out", nil},
+		{"verdict alone", "prompt: p\nverdict_counts: true", "no-effect: verdict_counts has no effect", nil},
 		{"address", "prompt: p\nbase_url: nowhere", "invalid-value: base_url must be", nil},
 	})
 }

@@ -134,10 +134,7 @@ func (g *judgeGrader) judgeStatements(ctx context.Context, j judge, s *grader.Su
 		}
 	}
 	o.Score = float64(passes) / float64(len(o.Statements))
-	o.Passed = passes == len(o.Statements)
-	if g.options.Threshold != nil {
-		o.Passed = o.Score >= threshold(g.options.Threshold, 0)
-	}
+	o.Passed = g.options.passes(o.Score, passes == len(o.Statements))
 	o.Reason = strings.Join(failed, "; ")
 	return o, nil
 }
