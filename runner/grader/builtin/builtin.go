@@ -25,6 +25,7 @@ var Graders = grader.NewRegistry(
 	output.File,
 	output.Diff,
 	output.JSONSchema,
+	output.Overlap,
 	program.Program,
 	program.Reward,
 	behavior.Behavior,

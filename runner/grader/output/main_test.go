@@ -13,5 +13,6 @@ func TestMain(m *testing.M) {
 		File,
 		Diff,
 		JSONSchema,
+		Overlap,
 	))
 }
