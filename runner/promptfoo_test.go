@@ -91,6 +91,14 @@ func TestPromptfooAssertions(t *testing.T) {
 		{"contains", "ab, transform: output.split('').reverse().join('')", "ba", "ab"},
 		{"javascript", "'output.b > 1', transform: JSON.parse(output)", `{"b": 2}`, `{"b": 1}`},
 		{"latency", "x, threshold: 100000000", "x", ""},
+		{"bleu", "the cat sat on the mat", "The cat sat on the mat", "a cat sat on a dog"},
+		{"not-bleu", "[a b c d, e f g h]", "a b", "e f g h"},
+		{"gleu", "the cat sat, threshold: 0.4", "the cat ran", "a dog sat"},
+		{"rouge-n", "police killed the gunman", "police kill the gunman", "Police kill the gunman"},
+		{"is-refusal", "", "I'm sorry, but I can't help with that.", "Sorry to hear that! Here is how I help people."},
+		{"is-refusal", "", "As an AI, I have no opinion.", "The AI can't help, so it asks."},
+		{"is-refusal", "", "I must respectfully decline.", "Teams decline to act."},
+		{"not-is-refusal", "", "Sure, here it is.", "I am not able to assist you with this request."},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			t.Parallel()
@@ -113,6 +121,75 @@ func TestPromptfooAssertions(t *testing.T) {
 				"-- check.mjs --\nexport function named(output) { return {pass: output === 'right', score: 0.5, reason: 'r'}; }\n" +
 				"-- check.py --\nimport json\n\n\ndef get_assert(output, context):\n    return {'pass': output == 'right', 'score': 1, 'reason': context['prompt']}\n"
 			require.Equal(t, want, promptfooVerdicts(t, suite))
+		})
+	}
+}
+
+// calls is an agent that makes the calls in its prompt: NAME, NAME=ARGUMENTS, or use-SKILL.
+func calls(_ context.Context, trial *executor.Trial) (string, error) {
+	trial.Transcript.Add(record.Entry{Type: record.EntryThought, Text: "let me see"})
+	for word := range strings.FieldsSeq(trial.Prompt) {
+		name, arguments, _ := strings.Cut(word, "=")
+		if skill, ok := strings.CutPrefix(name, "use-"); ok {
+			trial.Transcript.Skill(skill)
+			continue
+		}
+		call := record.ToolCall{Name: name, Status: "completed"}
+		if arguments != "" {
+			call.Arguments = []byte(arguments)
+		}
+		trial.Transcript.ToolCall(call)
+	}
+	trial.Transcript.Message("assistant", "done")
+	return "done", nil
+}
+
+// Assertions about the steps of an agent decide by its transcript.
+func TestPromptfooSteps(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ kind, value, passes, fails string }{
+		{"trajectory:tool-used", "Search", "edit search", "edit"},
+		{"trajectory:tool-used", "['se*', edit]", "edit search", "search"},
+		{"not-trajectory:tool-used", "['se*', edit]", "read", "read edit"},
+		{"trajectory:tool-used", "{name: a, min: 2, max: 3}", "a b a", "a a a a"},
+		{"trajectory:tool-used", "{pattern: 'a?'}", "ab", "a"},
+		{"not-trajectory:tool-used", "{pattern: 'a?', min: 2}", "ab", "ab ac"},
+		{"trajectory:tool-used", "{name: 'a(b)'}", "a(b)", "ab"},
+		{"trajectory:tool-args-match", "{name: a, args: {q: {r: 1}}}", `a={"q":{"r":1,"s":2},"t":3}`, `a={"q":{"r":2}}`},
+		{"trajectory:tool-args-match", "{name: a, args: {q: [1]}}", `a={"q":[1]}`, `a={"q":[1,2]}`},
+		{"trajectory:tool-args-match", "{name: a, args: {q: 1}, mode: exact}", `a={"q":1}`, `a={"q":1,"r":2}`},
+		{
+			"trajectory:tool-args-match", "{name: a, args: {q: 1}, mode: exact, defaults: {n: 5}, ignore: '*_id'}",
+			`a={"q":1,"n":5,"x_id":7}`, `a={"q":1,"n":6}`,
+		},
+		{"not-trajectory:tool-args-match", "{pattern: 'a*', arguments: {q: 1}}", `b={"q":1}`, `ab={"q":1}`},
+		{"trajectory:tool-sequence", "[a, b]", "a c b", "b a"},
+		{"trajectory:tool-sequence", "{steps: [a, {pattern: 'b*'}], mode: exact}", "a bc", "a c b"},
+		{"not-trajectory:tool-sequence", "[a, b]", "b a", "a b"},
+		{"trajectory:step-count", "{max: 3}", "a", "a b"},
+		{"trajectory:step-count", "{type: tool, min: 2}", "a b", "a"},
+		{"trajectory:step-count", "{type: [tool, reasoning], pattern: reasoning, min: 1, max: 1}", "a", "reasoning"},
+		{"trajectory:step-count", "{type: command, pattern: 'ls*', min: 1}", `bash={"command":"ls"}`, `read={"command":"ls"}`},
+		{"trajectory:step-count", "{type: message, min: 2}", "", "a"},
+		{"skill-used", "a", "use-a use-b", "use-b"},
+		{"skill-used", "{name: a, min: 2}", "use-a use-a", "use-a"},
+		{"skill-used", "{name: a, max: 0}", "use-b", "use-a"},
+		{"not-skill-used", "[a, b]", "use-c", "use-b"},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			t.Parallel()
+			suite, want := "description: d\nproviders: [openai:gpt-4o]\nprompts: ['{{calls}}']\ntests:\n", map[string]string{}
+			for verdict, words := range map[string]string{"passed": c.passes, "failed": c.fails} {
+				if words != "" {
+					want[verdict] = verdict
+					suite += fmt.Sprintf("  - {description: %s, vars: {calls: '%s'}, assert: [{type: '%s', value: %s}]}\n", verdict, words, c.kind, c.value)
+				}
+			}
+			res, _ := runnertest.RunAgent(t, "-- eval.yaml --\n"+suite, record.Request{Executor: "agent"}, calls)
+			for _, task := range res.Tasks {
+				require.Equal(t, task.ID, string(task.Verdict), "%s %s: %v", c.kind, c.value, task.Trial(t, 1))
+			}
+			require.Len(t, res.Tasks, len(want))
 		})
 	}
 }
