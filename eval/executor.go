@@ -25,7 +25,7 @@ func (c *Config) DecodeShape(d *decode.Decoder, n *yaml.Node) {
 		if v == nil {
 			// Without a vocabulary any key may be an executor's, so only likely typing errors
 			// are reported.
-			return decode.Nearest(p.Key.Value, decode.Keys(c)) == "" && withoutEffect[reflect.TypeOf(*c)][p.Key.Value] == ""
+			return !decode.IsTypo(p.Key.Value, decode.Nearest(p.Key.Value, decode.Keys(c))) && withoutEffect[reflect.TypeOf(*c)][p.Key.Value] == ""
 		}
 		options := []fields.Field{{Name: "baseline"}}
 		for _, k := range v.Executors {
