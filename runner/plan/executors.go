@@ -5,6 +5,7 @@ import (
 	"waza/runner/executor/acp"
 	"waza/runner/executor/browser"
 	"waza/runner/executor/command"
+	"waza/runner/executor/httpapi"
 	"waza/runner/executor/mock"
 	"waza/runner/executor/model"
 	"waza/runner/executor/remote"
@@ -24,6 +25,7 @@ var Executors = executor.NewRegistry(
 	acp.CodexKind,
 	model.OpenAI,
 	model.Anthropic,
+	httpapi.Kind,
 	remote.New(nil),
 	browser.New(nil),
 	router.New(nil),

@@ -17,6 +17,7 @@ import (
 	"waza/eval/text"
 	"waza/runner"
 	"waza/runner/executor"
+	"waza/runner/executor/httpapi"
 	"waza/runner/executor/model"
 	"waza/runner/record"
 )
@@ -33,7 +34,7 @@ func (a Agent) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome
 // Close does nothing.
 func (a Agent) Close() error { return nil }
 
-// AgentRunner returns a runner with two executors: the agent and the one for OpenAI's API.
+// AgentRunner returns a runner with three executors: the agent, and those for OpenAI's API and any HTTP API.
 func AgentRunner(t testing.TB, dir string, a Agent) *runner.Runner {
 	t.Helper()
 	return GatedRunner(t, dir, a, nil)
@@ -46,7 +47,7 @@ func GatedRunner(t testing.TB, dir string, a Agent, gate runner.Gate) *runner.Ru
 		Kind:         eval.Kind{Name: "agent"},
 		Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Skills: true} },
 		Open:         func(context.Context, executor.Settings) (executor.Executor, error) { return a, nil },
-	}, model.OpenAI)})
+	}, model.OpenAI, httpapi.Kind)})
 	require.NoError(t, err)
 	return r
 }
