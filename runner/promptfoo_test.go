@@ -2,7 +2,10 @@ package runner_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -90,6 +93,8 @@ func TestPromptfooAssertions(t *testing.T) {
 		{"word-count", "{min: 2, max: 3}", "now three words", "one"},
 		{"contains", "ab, transform: output.split('').reverse().join('')", "ba", "ab"},
 		{"javascript", "'output.b > 1', transform: JSON.parse(output)", `{"b": 2}`, `{"b": 1}`},
+		{"python", "\"output['b'] > 1\", transform: JSON.parse(output)", `{"b": 2}`, `{"b": 1}`},
+		{"python", "output == 'ab', transform: output.trim()", " ab ", " abc "},
 		{"latency", "x, threshold: 100000000", "x", ""},
 		{"bleu", "the cat sat on the mat", "The cat sat on the mat", "a cat sat on a dog"},
 		{"not-bleu", "[a b c d, e f g h]", "a b", "e f g h"},
@@ -361,6 +366,73 @@ tests:
 	for _, asked := range model.Requests() {
 		require.Equal(t, asked.Model == "one", asked.Temperature != nil, asked.Model)
 	}
+}
+
+// An HTTP API gets the prompt and the variables, and transformResponse makes the output of its response.
+func TestPromptfooHTTP(t *testing.T) {
+	t.Parallel()
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Messages []struct{ Role, Content string }
+			Lang     string
+		}
+		if json.NewDecoder(r.Body).Decode(&body) != nil || len(body.Messages) != 2 {
+			w.WriteHeader(http.StatusTeapot)
+			fmt.Fprint(w, `{"error": "no messages"}`)
+			return
+		}
+		fmt.Fprintf(w, `{"choices": [{"text": %q}], "lang": %q}`, body.Messages[0].Content+" "+body.Messages[1].Content, body.Lang)
+	}))
+	t.Cleanup(api.Close)
+	for response, verdicts := range map[string]map[string]string{
+		"json.choices[0].text": {"text": "passed", "json": "failed", "python": "passed"},
+		"(json, text) => ({output: text.slice(0, 0) + json.choices[0].text})": {"text": "passed", "json": "failed", "python": "passed"},
+		"file://parse.js":        {"text": "passed", "json": "failed", "python": "passed"},
+		"file://parse.mjs:named": {"text": "passed", "json": "failed", "python": "passed"},
+		"json":                   {"text": "failed", "json": "passed", "python": "failed"},
+		"":                       {"text": "failed", "json": "passed", "python": "failed"},
+		"json.none":              {"text": "error", "json": "error", "python": "error"},
+	} {
+		t.Run(response, func(t *testing.T) {
+			t.Parallel()
+			got := promptfooHTTP(t, fmt.Sprintf(`-- eval.yaml --
+description: http
+providers:
+  - id: https
+    config: {url: %q, body: {messages: '{{prompt}}', lang: '{{lang}}'}%s}
+prompts: [file://chat.json]
+defaultTest: {vars: {name: 'A"da', lang: en}}
+tests:
+  - {description: text, assert: [{type: equals, value: 'Be kind. Greet A"da'}]}
+  - {description: json, assert: [{type: javascript, value: output.lang === 'en'}, {type: is-json}]}
+  - {description: python, assert: [{type: python, value: 'output.startswith("Be kind")'}]}
+-- chat.json --
+[{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Greet {{name}}"}]
+-- parse.js --
+module.exports = (json, text, context) => json.choices[0].text;
+-- parse.mjs --
+export function named(json) { return {output: json.choices[0].text}; }
+`, api.URL, map[bool]string{true: fmt.Sprintf(", transformResponse: %q", response)}[response != ""]))
+			require.Equal(t, verdicts, got)
+		})
+	}
+	require.Equal(t, map[string]string{"any": "passed"}, promptfooHTTP(t, fmt.Sprintf(`-- eval.yaml --
+description: status
+providers: [{id: %q, config: {body: x}}]
+prompts: [x]
+tests: [{description: any, assert: [{type: javascript, value: output.error === 'no messages'}]}]
+`, api.URL)))
+}
+
+// promptfooHTTP returns the verdicts of a suite with an HTTP API.
+func promptfooHTTP(t *testing.T, files string) map[string]string {
+	t.Helper()
+	res, _ := runnertest.RunAgent(t, files, record.Request{}, nil)
+	verdicts := map[string]string{}
+	for _, task := range res.Tasks {
+		verdicts[task.ID] = string(task.Verdict)
+	}
+	return verdicts
 }
 
 // The configurations by other authors: one needs a program for its prompts, and the other

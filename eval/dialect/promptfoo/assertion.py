@@ -8,6 +8,8 @@ print(json.dumps({"score": "the assertion ended the program"}), file=verdict, fl
 
 call = json.loads(sys.argv[1])
 output, context = sys.stdin.read(), call["context"]
+if "wrapped" in call:
+    output = json.loads(output)["output"]
 
 
 def result_of():

@@ -505,7 +505,7 @@ func (c *caseTranslator) javascript(a part, value any) (s spec, ok bool) {
 // body returns the body of the function that code, or the name of a file with code, means.
 func (c *caseTranslator) body(code string) (body string, err error) {
 	if strings.HasPrefix(code, filePrefix) {
-		body, err = c.fileBody(code)
+		body, err = c.fileBody(code, "output, context")
 	} else {
 		body = functionBody(code)
 	}
@@ -663,6 +663,14 @@ const refusal = `(?is)\A\s*\z|\A.{0,300}?(?:` +
 
 // addTransforms notes the functions that change the output before any assertion.
 func (c *caseTranslator) addTransforms() {
+	if c.isHTTP {
+		body, err := c.responseBody(c.response.text())
+		if err != nil {
+			c.block(c.response, "transformResponse: %v", err)
+			return
+		}
+		c.transforms = append(c.transforms, body)
+	}
 	for _, t := range c.providerTransforms {
 		c.addTransform(t)
 	}

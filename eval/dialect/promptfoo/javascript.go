@@ -72,8 +72,9 @@ var (
 	needsResponse = text.Pattern(`\b(providerResponse|logProbs)\b|\bcontext\s*\??\.\s*(provider|trace|metadata)\b`)
 )
 
-// fileBody returns the body of the function in a file: module.exports, export default or a named one.
-func (tr *translator) fileBody(ref string) (string, error) {
+// fileBody returns the body of the function in a file: module.exports, export default or a named one. It is
+// called with the arguments.
+func (tr *translator) fileBody(ref, arguments string) (string, error) {
 	file, function := splitFunction(ref)
 	switch filepath.Ext(file) {
 	case ".js", ".cjs", ".mjs":
@@ -90,7 +91,7 @@ func (tr *translator) fileBody(ref string) (string, error) {
 	}
 	return "const module = {exports: {}};\n(function (module, exports) {" + withoutExports(source) +
 		"\n})(module, module.exports);\nconst exported = module.exports, chosen = " + chosen +
-		";\nreturn typeof chosen === \"function\" ? chosen(output, context) : chosen;", nil
+		";\nreturn typeof chosen === \"function\" ? chosen(" + arguments + ") : chosen;", nil
 }
 
 var (

@@ -226,8 +226,8 @@ func (c *caseTranslator) renderPrompt(p prompt) (system, user string, err error)
 	} else {
 		rendered, err = c.render.render(p.text)
 	}
-	if err != nil {
-		return "", "", err
+	if err != nil || c.isHTTP { // which gets chats as they are
+		return "", rendered, err
 	}
 	var chat []message
 	switch trimmed := strings.TrimSpace(rendered); {

@@ -44,6 +44,9 @@ type provider struct {
 	params     map[string]any
 	transforms []part
 	prompts    part // those that it gets; all if it lists none
+	isHTTP     bool
+	response   part // transformResponse
+	env        *yaml.Node
 }
 
 // parameters are the keys of a provider's config that APIs have under the same name, and those with
@@ -172,7 +175,7 @@ var providerKeys = []string{"id", "label", "config", "prompts", "transform", "de
 
 func (tr *translator) provider(n *yaml.Node, number int) (p provider, ok bool) {
 	id, config := dialect.TextOf(n), part{nil, tr.Source}
-	p = provider{at: n, prompts: part{nil, tr.Source}}
+	p = provider{at: n, prompts: part{nil, tr.Source}, env: decode.Follow(decode.Lookup(tr.root, "env"))}
 	if n != nil && n.Kind == yaml.MappingNode {
 		if decode.Lookup(n, "id") == nil && len(n.Content) == 2 { // an older form: id to settings
 			id, n = n.Content[0].Value, decode.Follow(n.Content[1])
@@ -197,7 +200,11 @@ func (tr *translator) provider(n *yaml.Node, number int) (p provider, ok bool) {
 		}
 		return p, true
 	}
-	if err := p.read(id, config); err != nil {
+	read := p.read
+	if isHTTP(id) {
+		read = p.readHTTP
+	}
+	if err := read(id, config); err != nil {
 		tr.warn(part{n, tr.Source}, "the provider %q: %v; waza runs the file with another one: --agent NAME, or --executor NAME --model NAME",
 			text.Clip(id, 80), err)
 		return p, false
@@ -214,7 +221,7 @@ func (tr *translator) setProviders(config dialect.Map) {
 	params := providers[0].params
 	if len(providers) == 1 {
 		for _, pair := range dialect.Pairs(providers[0].settings.Node) {
-			if pair.Key.Value == "model" && providers[0].settings.Get("executor").Value == "command" {
+			if pair.Key.Value == "model" && slices.Contains([]string{"command", "http"}, providers[0].settings.Get("executor").Value) {
 				continue
 			}
 			config.Set(pair.Key.Value, pair.Value)
@@ -226,12 +233,13 @@ func (tr *translator) setProviders(config dialect.Map) {
 		config.Set("params", nodeOf(providers[0].at, params))
 	}
 	tr.chosenBy, tr.providerTransforms = providers[0].prompts, providers[0].transforms
+	tr.isHTTP, tr.response = providers[0].isHTTP, providers[0].response
 	for _, p := range providers[1:] {
 		if len(p.prompts.items()) > 0 || len(tr.chosenBy.items()) > 0 {
 			tr.cannot(p.at, "prompts of one provider among several: all of them get all prompts")
 		}
-		if len(p.transforms) != len(tr.providerTransforms) || len(p.transforms) > 0 && p.transforms[0].text() != tr.providerTransforms[0].text() {
-			tr.cannot(p.at, "the transform of one provider among several: give all of them the same")
+		if !p.sameTransforms(&providers[0]) {
+			tr.cannot(p.at, "the transform of one provider among several: give all of them the same, and write a file for HTTP APIs")
 		}
 	}
 }
@@ -242,7 +250,7 @@ func (tr *translator) setCells(config dialect.Map, providers []provider) map[str
 	cells := dialect.List(providers[0].at)
 	shared := map[string]any{}
 	for _, p := range providers {
-		cell := p.settings
+		cell := tr.simpleSettings(p, config, providers)
 		for _, name := range slices.Sorted(maps.Keys(p.params)) {
 			switch value := p.params[name].(type) {
 			case string, bool, int, float64:
@@ -259,6 +267,24 @@ func (tr *translator) setCells(config dialect.Map, providers []provider) map[str
 	}
 	config.Set("cells", cells)
 	return shared
+}
+
+// simpleSettings returns the settings of a provider that a cell can have. Maps and lists, which all providers
+// must have, become settings of the suite.
+func (tr *translator) simpleSettings(p provider, config dialect.Map, providers []provider) dialect.Map {
+	cell := dialect.NewMap(p.at)
+	for _, pair := range dialect.Pairs(p.settings.Node) {
+		key := pair.Key.Value
+		switch {
+		case pair.Value.Kind == yaml.ScalarNode:
+			cell.Set(key, pair.Value)
+		case slices.ContainsFunc(providers, func(other provider) bool { return jsonOf(other.settings.Get(key)) != jsonOf(pair.Value) }):
+			tr.cannot(p.at, "%s of one provider among several: give all of them the same, or write a file for each", key)
+		default:
+			config.Set(key, pair.Value)
+		}
+	}
+	return cell
 }
 
 // judgeOf sets the judge that a provider means.

@@ -36,9 +36,9 @@ func (c *caseTranslator) python(a part, value string) (g spec, ok bool) {
 	default:
 		call["code"] = value
 	}
+	transform := ""
 	if len(c.transforms) > 0 || a.get("transform").Node != nil {
-		c.block(a, "waza runs no Python assertion after a transform")
-		return spec{}, false
+		transform, call["wrapped"] = wrapped, true
 	}
 	if !c.spend(sizeOf(call)) {
 		return spec{}, false
@@ -47,5 +47,8 @@ func (c *caseTranslator) python(a part, value string) (g spec, ok bool) {
 	config := dialect.NewMap(at)
 	config.Set("command", dialect.Scalar(at, "python3"))
 	config.Set("args", dialect.Texts(at, "-c", runAssertion, literal(call)))
-	return spec{kind: "program", config: config}, true
+	return spec{kind: "program", config: config, transform: transform}, true
 }
+
+// wrapped passes the value that transforms make to Python.
+const wrapped = "return JSON.stringify({output});"

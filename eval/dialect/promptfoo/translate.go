@@ -32,6 +32,8 @@ type translator struct {
 
 	chosenBy           part   // the prompts that the provider gets
 	providerTransforms []part // of all providers
+	isHTTP             bool   // all providers are HTTP APIs
+	response           part   // their transformResponse
 }
 
 func translate(t *dialect.Translation) {

@@ -1,0 +1,199 @@
+package promptfoo
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/jsonwalk"
+	"waza/eval/text"
+)
+
+// httpKeys are the keys of the config of a provider that is an HTTP API, and those that change no verdict.
+var (
+	httpKeys     = []string{"url", "method", "headers", "body", "queryParams", "transformResponse", "responseParser", "validateStatus"}
+	httpIdleKeys = []string{"maxRetries", "tokenEstimation", "timeoutMs", "useHttps"}
+)
+
+// isHTTP reports whether the id of a provider is an address, or says that config has one.
+func isHTTP(id string) bool {
+	return id == "http" || id == "https" || strings.HasPrefix(id, "http://") || strings.HasPrefix(id, "https://")
+}
+
+// readHTTP reads a provider that is an HTTP API.
+func (p *provider) readHTTP(id string, config part) error {
+	p.settings = dialect.NewMap(p.at)
+	p.settings.Set("executor", dialect.Scalar(p.at, "http"))
+	for _, pair := range dialect.Pairs(config.Node) {
+		switch key := pair.Key.Value; {
+		case slices.Contains(httpIdleKeys, key):
+		case !slices.Contains(httpKeys, key):
+			return fmt.Errorf("the key config.%s", text.Clip(key, 60))
+		}
+	}
+	address := firstOf(config.get("url").text(), id)
+	for _, t := range []struct {
+		key    string
+		source *yaml.Node
+	}{
+		{"url", dialect.Scalar(p.at, address)},
+		{"method", config.get("method").Node},
+		{"headers", config.get("headers").Node},
+		{"query", config.get("queryParams").Node},
+		{"body", config.get("body").Node},
+	} {
+		if decode.IsNull(t.source) || t.source == nil {
+			continue
+		}
+		value, err := valueOf(t.source)
+		if err == nil {
+			value, err = p.requestTexts(value)
+		}
+		if err != nil {
+			return fmt.Errorf("config.%s: %w", t.key, err)
+		}
+		p.settings.Set(t.key, nodeOf(p.at, value))
+	}
+	if address == "http" || address == "https" {
+		return errors.New("it has no config.url")
+	}
+	switch status := strings.Join(strings.Fields(config.get("validateStatus").text()), " "); status {
+	case "":
+		p.settings.Set("any_status", dialect.Scalar(p.at, true))
+	case "status >= 200 && status < 300", "status < 300 && status >= 200":
+	default:
+		return errors.New("config.validateStatus: waza has no such rule; it accepts any status, or status >= 200 && status < 300")
+	}
+	host := "http"
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		host = u.Host
+	}
+	p.settings.Set("model", dialect.Scalar(p.at, firstOf(p.label, host)))
+	p.response = firstPart(config.get("transformResponse"), config.get("responseParser"))
+	p.isHTTP = true
+	return nil
+}
+
+// requestTexts returns a value of a request with variables as the executor http has them: the prompt, those
+// of the environment, and the others in the context of the task.
+func (p *provider) requestTexts(value any) (any, error) {
+	switch v := value.(type) {
+	case string:
+		return p.requestText(v)
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			var err error
+			if list[i], err = p.requestTexts(item); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	case map[string]any:
+		m := map[string]any{}
+		for key, item := range v {
+			var err error
+			if m[key], err = p.requestTexts(item); err != nil {
+				return nil, err
+			}
+		}
+		return m, nil
+	}
+	return value, nil
+}
+
+var (
+	requestVariable = text.Pattern(`\{\{-?\s*([^{}]*?)\s*-?\}\}`)
+	plainVariable   = text.Pattern(`^[\pL_$][\pL\pN_$-]*(?:\.[\pL_$][\pL\pN_$-]*)*$`)
+	dumped          = text.Pattern(`\s*\|\s*(?:dump|tojson|safe)$`)
+)
+
+func (p *provider) requestText(s string) (_ string, err error) {
+	switch {
+	case strings.HasPrefix(s, filePrefix):
+		return "", fmt.Errorf("waza reads no files for requests, such as %s", text.Clip(s, 60))
+	case strings.Contains(s, "{%") || strings.Contains(s, "{#"):
+		return "", errors.New("waza sends no templates with tags, only {{name}}")
+	}
+	replaced := requestVariable().ReplaceAllStringFunc(s, func(tag string) string {
+		expression := requestVariable().FindStringSubmatch(tag)[1]
+		if strings.TrimSpace(s) == tag { // a value alone is JSON if it is a map or list
+			expression = dumped().ReplaceAllString(expression, "")
+		}
+		switch {
+		case !plainVariable().MatchString(expression):
+			err = fmt.Errorf("waza sends no templates such as %s, only {{name}}", text.Clip(tag, 60))
+			return tag
+		case expression == "prompt":
+			return "{{prompt}}"
+		case strings.HasPrefix(expression, "env."):
+			name := strings.TrimPrefix(expression, "env.")
+			if own := decode.Lookup(p.env, name); own != nil && !dialect.IsSecret(name) {
+				return dialect.TextOf(own)
+			}
+			return "{{" + expression + "}}"
+		}
+		return "{{context.vars." + expression + "}}"
+	})
+	return replaced, err
+}
+
+// parsedResponse is the body of the function that makes the output of a response without transformResponse.
+const parsedResponse = "try { return JSON.parse(output); } catch (e) { return output; }"
+
+// ofResponse matches code that needs more of a response than its body.
+var ofResponse = text.Pattern(`\bcontext\s*\??\.\s*response\b|\bprocess\b`)
+
+// responseBody returns the body of the function that makes the output of the body of a response.
+func (tr *translator) responseBody(code string) (body string, err error) {
+	if strings.TrimSpace(code) == "" {
+		return parsedResponse, nil
+	}
+	var inner string
+	if strings.HasPrefix(code, filePrefix) {
+		inner, err = tr.fileBody(code, "json, text, context")
+	} else if inner = "return (" + strings.TrimRight(strings.TrimSpace(code), "; ") + "\n)"; checkBody(inner) != nil {
+		inner = functionBody(code)
+	}
+	if err == nil {
+		err = checkBody(inner)
+	}
+	if found := ofResponse().FindString(inner); found != "" && err == nil {
+		err = fmt.Errorf("its code needs %s, which waza does not have", found)
+	}
+	if err != nil {
+		return "", err
+	}
+	return `return (async () => {
+let json = null;
+try { json = JSON.parse(output); } catch (e) {}
+let result = (function (json, text, context) {` + inner + `
+})(json, output, {});
+if (typeof result === "function") result = result(json, output, {});
+result = await result;
+if (result == null) throw new Error("transformResponse returned nothing");
+return typeof result === "object" && "output" in result ? result.output : result;
+})();`, nil
+}
+
+// sameTransforms reports whether two providers make their outputs in the same way.
+func (p *provider) sameTransforms(other *provider) bool {
+	same := func(a, b part) bool { return a.text() == b.text() }
+	return p.isHTTP == other.isHTTP && same(p.response, other.response) && slices.EqualFunc(p.transforms, other.transforms, same)
+}
+
+// jsonOf is the text of a value as JSON, to compare settings.
+func jsonOf(n *yaml.Node) string {
+	value, err := valueOf(n)
+	if err != nil {
+		return ""
+	}
+	data, _ := jsonwalk.Encode(value)
+	return string(data)
+}
