@@ -18,7 +18,9 @@ type TaskSandbox struct {
 	// hosts remain the only ones, or are added to those of the task.
 	Network *Network `yaml:"network" json:"network,omitempty"`
 	// Absolute paths at which programs also see folders of the workspace, such as `/app: .`. Only for
-	// sandboxes of namespaces: a task with paths is an error on other machines.
+	// sandboxes of namespaces and containers of docker and podman: a task with paths is an error on other
+	// machines. In containers, the files of the image are there, too, and everything that setup commands
+	// and the agent changed in the container remains for the next program of the trial.
 	Paths map[string]string `yaml:"paths" json:"paths,omitempty"`
 }
 

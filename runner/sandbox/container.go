@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -114,6 +115,7 @@ func (s *Sandboxes) launchInContainer(v View, cmd *exec.Cmd, mark uint64) (*inCo
 	inside.Env = net.env
 	child, err := s.containers.Start(box, container.Program{
 		Cmd: &inside, In: existing(slices.Concat(v.Write, v.Copy)), Out: existing(v.Write), MaxOut: s.policy.Limits.Disk,
+		Places: v.places(), State: v.state(), Keep: v.state() != "" && slices.Contains(v.Write, v.Workspace),
 		Mark: mark, Listen: net.addresses(), Serve: net.serve, Sockets: sockets,
 	})
 	if err != nil {
@@ -124,6 +126,34 @@ func (s *Sandboxes) launchInContainer(v View, cmd *exec.Cmd, mark uint64) (*inCo
 		_ = net.serve(nil) // without sockets, it has no error
 	}
 	return &inContainer{child, net}, nil
+}
+
+// places returns the directories that are elsewhere in a container.
+func (v *View) places() (list []container.Place) {
+	for _, target := range v.Task.Targets() {
+		list = append(list, container.Place{Source: filepath.Join(v.Workspace, filepath.FromSlash(v.Task.Paths[target])), Target: target})
+	}
+	for _, target := range slices.Sorted(maps.Keys(v.Elsewhere)) {
+		list = append(list, container.Place{Source: filepath.Clean(v.Elsewhere[target]), Target: target, Fresh: true})
+	}
+	return list
+}
+
+// state returns the name of the file system that the programs of a trial share; empty if each has its
+// own. Tasks with paths expect one machine: their verifiers look at programs that the agent installed.
+func (v *View) state() string {
+	if len(v.Task.Paths) == 0 {
+		return ""
+	}
+	return v.Workspace
+}
+
+// Forget removes what the programs of a trial left in its sandbox besides its workspace, when all of
+// them have ended. It is only needed for the tier Container, and does nothing for others and for nil.
+func (s *Sandboxes) Forget(workspace string) {
+	if s != nil {
+		s.containers.Forget(workspace)
+	}
 }
 
 // Own returns the command that runs this program in the sandboxes, with arguments of which some are

@@ -83,7 +83,8 @@ type View struct {
 	// like the workspace: a private copy if Copy contains that.
 	Workspace string
 	// Elsewhere are directories and files that the program can read at other paths: the paths of the
-	// machine by those inside. Only for the tier Namespaces.
+	// machine by those inside. Only for the tiers Namespaces and Container; in containers, they are also
+	// in Write.
 	Elsewhere map[string]string
 	// Isolated closes the network, whatever the policy says.
 	Isolated bool

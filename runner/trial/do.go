@@ -245,6 +245,7 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 		if err := ws.Close(); err != nil {
 			w.env.log(w.Order, "warning", "cannot remove workspace: %v", err)
 		}
+		w.env.openSandboxes().Forget(ws.Path)
 	}()
 
 	if err := checkInputs(w.Inputs); err != nil {

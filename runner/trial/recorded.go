@@ -70,6 +70,7 @@ func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attemp
 	defer func() {
 		programs.End()
 		left = ws.Close()
+		r.Env.openSandboxes().Forget(ws.Path)
 	}()
 	dir := func() (string, error) {
 		dir, err := ws.Dir()

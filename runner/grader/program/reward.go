@@ -182,9 +182,12 @@ func (g *rewardGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Sco
 	if err := s.MissingAt(""); err != nil { // test.sh can read any file
 		return grader.Score{}, err
 	}
-	if tier := g.env.Sandboxes.Tier(); tier != record.TierNamespaces {
-		return grader.Score{}, executor.Permanent(fmt.Errorf("the verifier needs a sandbox of namespaces, which shows it %s and %s, and the sandbox here is %q; "+
-			"waza sandbox prints the reason and the remedy", testsInside, logsInside, tier))
+	switch tier := g.env.Sandboxes.Tier(); {
+	case tier == record.TierContainer && s.Missing != nil:
+		return grader.Score{}, executor.Permanent(errors.New("the verifier needs the container of the agent, which is not in the record; run the task again"))
+	case tier != record.TierNamespaces && tier != record.TierContainer:
+		return grader.Score{}, executor.Permanent(fmt.Errorf("the verifier needs a sandbox of namespaces or a container, which shows it %s and %s, "+
+			"and the sandbox here is %q; waza sandbox prints the reason and the remedy", testsInside, logsInside, tier))
 	}
 	workspace, err := s.Dir()
 	if err != nil {
@@ -312,8 +315,15 @@ func (g *rewardGrader) newBox(s *grader.Subject) (box rewardBox, err error) {
 			return box, err
 		}
 	}
-	return box, os.WriteFile(filepath.Join(box.own, preludeFile), []byte(prelude), 0o700)
+	start := prelude
+	if g.inContainer() {
+		start = containerPrelude
+	}
+	return box, os.WriteFile(filepath.Join(box.own, preludeFile), []byte(start), 0o700)
 }
+
+// inContainer reports whether the verifier has the programs of an image, and can install others.
+func (g *rewardGrader) inContainer() bool { return g.env.Sandboxes.Tier() == record.TierContainer }
 
 // copyTests copies the folders of tests into one, with the content that the run was planned with.
 func (g *rewardGrader) copyTests(s *grader.Subject, to string) error {
@@ -372,12 +382,17 @@ func (g *rewardGrader) run(ctx context.Context, s *grader.Subject, box rewardBox
 		return said, err
 	}
 	cmd := proc.Command{
-		Args: append([]string{"/bin/sh", filepath.Join(box.own, preludeFile), cmp.Or(g.options.Workdir, workspace)}, needsOf(box.script)...),
+		Args: []string{"/bin/sh", filepath.Join(box.own, preludeFile), cmp.Or(g.options.Workdir, workspace)},
 		Dir:  box.own, Env: environ, Stdout: said, Stderr: said,
 	}
-	own := surroundings.TaskSandbox{Network: &g.options.Network, Paths: s.Task.Sandbox.Paths}
+	read := slices.Clone(s.Borrowed)
+	if !g.inContainer() {
+		cmd.Args, read = append(cmd.Args, needsOf(box.script)...), append(read, box.programs)
+	}
+	own := s.Task.Sandbox
+	own.Network = &g.options.Network
 	cmd.Sandbox = g.env.Sandboxes.For(sandbox.View{
-		Env: environ, Read: append([]string{box.programs}, s.Borrowed...), Copy: []string{workspace}, Write: []string{box.own, box.tests, box.logs},
+		Env: environ, Read: read, Copy: []string{workspace}, Write: []string{box.own, box.tests, box.logs},
 		Task: own, Workspace: workspace, Elsewhere: map[string]string{testsInside: box.tests, logsInside: box.logs},
 	})
 	err = proc.Run(ctx, cmd)

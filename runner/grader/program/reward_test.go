@@ -2,6 +2,7 @@ package program
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"waza/eval/surroundings"
 	"waza/runner/grader"
 	"waza/runner/grader/internal/gradertest"
+	"waza/runner/proc"
 	"waza/runner/record"
 	"waza/runner/sandbox"
 )
@@ -141,4 +143,56 @@ func TestRewardChecks(t *testing.T) {
 		require.NotEmpty(t, found.Errors(), config)
 		require.Contains(t, found.Errors()[0].Message, want)
 	}
+}
+
+// In a container, the verifier has what the agent changed in its container, except for tests and rewards,
+// and real programs. The engine is a stand-in, see runner/sandbox/internal/container/testdata/engine.
+func TestRewardInContainer(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the stand-in for docker needs the root user to change the root of programs")
+	}
+	if err := exec.Command("unshare", "--mount", "--propagation", "private", "true").Run(); err != nil {
+		t.Skip("the stand-in for docker needs mount namespaces: ", err)
+	}
+	script, err := filepath.Abs("../../sandbox/internal/container/testdata/engine")
+	require.NoError(t, err)
+	bin, state := t.TempDir(), t.TempDir()
+	require.NoError(t, os.Symlink(script, filepath.Join(bin, "docker")))
+	require.NoError(t, os.WriteFile(filepath.Join(state, "rooted"), nil, 0o600))
+	require.NoError(t, os.MkdirAll(filepath.Join(state, "images", "base", "app"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(state, "images", "base", "app", "of-image"), nil, 0o600))
+	t.Setenv("STANDIN", state)
+	t.Setenv("WAZA_CONTAINER_RUNTIME", filepath.Join(bin, "docker"))
+	b, env := gradertest.Bind(t, "reward", "tests: [tests]\nworkdir: /app", map[string]string{
+		"tests/test.sh": "#!/bin/sh\nset -e\n[ $PWD = /app ]\n[ -e of-image ]\n[ -e given ]\n[ -e /srv/installed ]\n[ ! -e /tests/planted ]\n" +
+			"[ ! -e /logs/verifier/reward.txt ]\n[ -e made ]\necho 1 >/logs/verifier/reward.txt\n",
+	})
+	env.Sandboxes, err = sandbox.Open(record.TierContainer, sandbox.Policy{Image: surroundings.SandboxImage{Image: "x"}})
+	require.NoError(t, err)
+	defer env.Sandboxes.Close()
+	workspace := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(workspace, "given"), nil, 0o600))
+	task := surroundings.TaskSandbox{Paths: map[string]string{"/app": "."}}
+	agent := func(line string) {
+		t.Helper()
+		environ := append(os.Environ(), "HOME=/home/of-task")
+		require.NoError(t, proc.Run(t.Context(), proc.Command{
+			Args: []string{"sh", "-c", line}, Dir: workspace, Env: environ,
+			Sandbox: env.Sandboxes.For(sandbox.View{Env: environ, Write: []string{workspace}, Task: task, Workspace: workspace}),
+		}))
+	}
+	subject := func(s *grader.Subject) {
+		s.Temp, s.Env, s.Task.Sandbox = t.TempDir(), append(os.Environ(), "HOME=/home/of-task"), task
+		s.Dir = func() (string, error) { return workspace, nil }
+	}
+	agent("mkdir -p /srv /tests /logs/verifier; touch /srv/installed /tests/planted; echo 1 >/logs/verifier/reward.txt")
+	gradertest.RequireVerdict(t, b, gradertest.Subject("", subject),
+		gradertest.Errors("the verifier wrote neither /logs/verifier/reward.txt nor reward.json"))
+	agent("touch made")
+	gradertest.RequireVerdict(t, b, gradertest.Subject("", subject), gradertest.Passes())
+	gradertest.RequireVerdict(t, b, gradertest.Subject("", func(s *grader.Subject) {
+		subject(s)
+		s.Missing = func(string) error { return nil }
+	}), gradertest.Errors("the verifier needs the container of the agent, which is not in the record"))
+	env.Sandboxes.Forget(workspace)
 }

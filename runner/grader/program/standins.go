@@ -25,6 +25,12 @@ PATH=/tmp/.stand-ins:$PATH
 exec /tests/test.sh
 `
 
+// containerPrelude starts a verifier in a container, where the programs of its image and real ones that it
+// installs are right.
+const containerPrelude = `cd "$1" || { echo "the folder $1 does not exist in the container" >"$WAZA_LACKING"; exit 1; }
+exec /tests/test.sh
+`
+
 // standIns are programs at the end of PATH, except apt-get, which is at its start.
 var standIns = map[string]string{
 	"apt-get": `#!/bin/sh

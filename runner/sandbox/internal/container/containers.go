@@ -69,9 +69,11 @@ type Containers struct {
 	entrances entrances
 	// unconnected means that a program could not connect, see [Containers.Start].
 	unconnected atomic.Bool
+	abandoned   sync.Once // removes the states of killed processes
 
 	mu      sync.Mutex // guards the fields below
 	images  map[Image]*prepared
+	states  map[string]*state
 	boxes   map[string]*kept // by the options of their containers
 	spares  int
 	started int
@@ -89,6 +91,8 @@ type kept struct {
 type box struct {
 	name     string
 	key      string
+	state    *state        // nil without one
+	keeps    bool          // its files become those of the state
 	entrance *entrance     // nil without one
 	ready    chan struct{} // closed when it runs, or when err is set
 	err      error
@@ -104,7 +108,7 @@ func (e *Engine) Open(ctx context.Context) (*Containers, error) {
 	if err := errors.Join(abandoned(ctx), removeEntrances()); err != nil {
 		return nil, err
 	}
-	return &Containers{engine: e, id: newRunID(), images: map[Image]*prepared{}, boxes: map[string]*kept{}}, nil
+	return &Containers{engine: e, id: newRunID(), images: map[Image]*prepared{}, states: map[string]*state{}, boxes: map[string]*kept{}}, nil
 }
 
 // Engine returns the engine of the containers.
@@ -115,6 +119,7 @@ func (c *Containers) Close() {
 	if c == nil {
 		return
 	}
+	c.forgetAll()
 	c.mu.Lock()
 	c.closed = true
 	var names []string
@@ -130,20 +135,33 @@ func (c *Containers) Close() {
 	c.entrances.remove()
 }
 
-// take returns a container for one program, which the caller passes to release.
-func (c *Containers) take(of Box) (*box, error) {
+// take returns a container for one program, which the caller passes to release. Containers of a state
+// are not warm, because each has a different image.
+func (c *Containers) take(of Box, name string, keep bool) (*box, error) {
 	image, err := c.image(context.Background(), of.Image)
 	if err != nil {
 		return nil, err
 	}
-	options, err := c.options(of, image)
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil, errClosed
+	}
+	st, from, err := c.stateLocked(name, keep, image)
+	c.mu.Unlock()
 	if err != nil {
+		return nil, err
+	}
+	options, err := c.options(of, from)
+	if err != nil {
+		c.leave(st, keep)
 		return nil, err
 	}
 	key := strings.Join(options, "\x00")
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
+		c.leave(st, keep)
 		return nil, errClosed
 	}
 	k := c.boxes[key]
@@ -158,9 +176,10 @@ func (c *Containers) take(of Box) (*box, error) {
 	} else {
 		b = c.startLocked(key, options, of.Connected)
 	}
+	b.state, b.keeps = st, keep
 	k.inUse++
 	c.work.Add(1)
-	if len(k.spares) < k.inUse && c.spares < maxSpares {
+	if from == image && len(k.spares) < k.inUse && c.spares < maxSpares {
 		k.spares = append(k.spares, c.startLocked(key, options, of.Connected))
 		c.spares++
 	}
@@ -198,12 +217,29 @@ func (c *Containers) startLocked(key string, options []string, connected bool) *
 func (c *Containers) release(b *box) {
 	c.mu.Lock()
 	c.boxes[b.key].inUse--
+	if b.keeps {
+		b.state.kept = false // the next program can start
+	}
 	c.mu.Unlock()
 	go func() {
 		defer c.work.Done()
 		_ = b.entrance.close()      // Wait has reported its fault
 		_ = c.engine.remove(b.name) // the next run tries it again
+		c.leave(b.state, false)
 	}()
+}
+
+// leave ends the use of a state, which can be nil.
+func (c *Containers) leave(s *state, keep bool) {
+	if s == nil {
+		return
+	}
+	if keep {
+		c.mu.Lock()
+		s.kept = false
+		c.mu.Unlock()
+	}
+	s.users.Done()
 }
 
 // capabilities are those that package managers and programs that change their user need. The root

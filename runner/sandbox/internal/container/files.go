@@ -27,7 +27,7 @@ func (c *Containers) copyIn(b *box, p *Program, mounts []Mount) error {
 	r, w := io.Pipe()
 	written := make(chan error, 1)
 	go func() {
-		err := writeArchive(w, home, p.In)
+		err := writeArchive(w, home, p.In, p.Places)
 		w.CloseWithError(err)
 		written <- err
 	}()
@@ -43,8 +43,9 @@ func (c *Containers) copyIn(b *box, p *Program, mounts []Mount) error {
 }
 
 // writeArchive writes an archive with directories and files, named as below the root directory, and
-// an empty home directory. It leaves out sockets, pipes and devices.
-func writeArchive(w io.Writer, home string, paths []string) error {
+// an empty home directory. Directories that are elsewhere are named by their places. It leaves out
+// sockets, pipes and devices.
+func writeArchive(w io.Writer, home string, paths []string, places []Place) error {
 	t := tar.NewWriter(w)
 	if home != "" {
 		if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: nameInside(home) + "/", Mode: 0o700, ModTime: time.Now()}); err != nil {
@@ -52,7 +53,7 @@ func writeArchive(w io.Writer, home string, paths []string) error {
 		}
 	}
 	for _, path := range paths {
-		if err := writeTree(t, path); err != nil {
+		if err := writeTree(t, path, places); err != nil {
 			return err
 		}
 	}
@@ -64,7 +65,7 @@ func nameInside(path string) string {
 }
 
 // writeTree adds a directory with everything below it, or a file.
-func writeTree(t *tar.Writer, path string) error {
+func writeTree(t *tar.Writer, path string, places []Place) error {
 	dir, only := path, "."
 	if info, err := os.Stat(path); err != nil {
 		return err
@@ -76,12 +77,12 @@ func writeTree(t *tar.Writer, path string) error {
 		return err
 	}
 	defer root.Close()
-	return walk(t, root, only, dir)
+	return walk(t, root, only, dir, places)
 }
 
 // walk adds a file of root, or a directory with everything below it. dir is the path of root in the
-// archive.
-func walk(t *tar.Writer, root *os.Root, only, dir string) error {
+// archive, except for directories with places.
+func walk(t *tar.Writer, root *os.Root, only, dir string, places []Place) error {
 	return fs.WalkDir(root.FS(), only, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -90,7 +91,11 @@ func walk(t *tar.Writer, root *os.Root, only, dir string) error {
 		if err != nil {
 			return err
 		}
-		return writeFile(t, root, name, nameInside(filepath.Join(dir, name)), info)
+		path := filepath.Join(dir, name)
+		if p := placeAt(places, path); p != nil {
+			return p.write(t, places, info.ModTime())
+		}
+		return writeFile(t, root, name, nameInside(pathInside(places, path)), info)
 	})
 }
 
@@ -113,7 +118,7 @@ func writeArchiveOf(w io.Writer, root *os.Root, name string) error {
 		return err
 	}
 	defer below.Close()
-	if err := walk(t, below, ".", "/"+path.Base(name)); err != nil {
+	if err := walk(t, below, ".", "/"+path.Base(name), nil); err != nil {
 		return err
 	}
 	return t.Close()
@@ -186,17 +191,64 @@ func writeFile(t *tar.Writer, root *os.Root, name, inside string, info fs.FileIn
 	return t.WriteHeader(h)
 }
 
-// copyOut replaces a directory or file by the one in a container. One that the container no longer
-// has becomes empty.
-func (c *Containers) copyOut(b *box, path string, limit int64) error {
+// copyOut replaces a directory or file by the one in a container. Directories in it that are elsewhere
+// in the container are replaced by those.
+func (c *Containers) copyOut(b *box, p *Program, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	dir, only := path, ""
+	if !info.IsDir() {
+		dir, only = filepath.Dir(path), filepath.Base(path)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := c.copyTo(b, pathInside(p.Places, path), root, only, p.MaxOut); err != nil || only != "" {
+		return err
+	}
+	for _, place := range below(p.Places, path) {
+		if err := c.copyPlace(b, root, path, place, p.MaxOut); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyPlace replaces a directory in root, whose path is dir, by the one at its place in a container. The
+// program can have replaced the directories above by links, which do not lead out of root.
+func (c *Containers) copyPlace(b *box, root *os.Root, dir string, place Place, limit int64) error {
+	rel, err := filepath.Rel(dir, place.Source)
+	if err != nil {
+		return err
+	}
+	if err := root.RemoveAll(rel); err != nil { // the link to the place
+		return err
+	}
+	if err := root.MkdirAll(rel, 0o700); err != nil {
+		return err
+	}
+	at, err := root.OpenRoot(rel)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	return c.copyTo(b, place.Target, at, "", limit)
+}
+
+// copyTo replaces the content of a directory, or the one file only of it, by that at a path of a container.
+func (c *Containers) copyTo(b *box, inside string, root *os.Root, only string, limit int64) error {
 	r, w := io.Pipe()
 	copied := make(chan error, 1)
 	go func() {
-		err := c.engine.run(context.Background(), copyTime, nil, w, "cp", b.name+":"+path, "-")
+		err := c.engine.run(context.Background(), copyTime, nil, w, "cp", b.name+":"+inside, "-")
 		w.CloseWithError(cmp.Or(err, io.EOF))
 		copied <- err
 	}()
-	err := replace(path, r, limit)
+	err := replaceIn(root, only, r, limit)
 	if err == nil {
 		_, err = io.Copy(io.Discard, r) // the engine writes blocks of zeros at the end
 	}
@@ -212,27 +264,32 @@ var errTooLarge = errors.New("the copy has ended")
 // replace replaces the content of a directory, or a file, by that of an archive whose first entry
 // is the directory or file. It is written by programs that nobody trusts.
 func replace(path string, archive io.Reader, limit int64) error {
-	if limit <= 0 {
-		limit = math.MaxInt64 - 1
-	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	dir := path
+	dir, only := path, ""
 	if !info.IsDir() {
-		dir = filepath.Dir(path)
+		dir, only = filepath.Dir(path), filepath.Base(path)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	x := &extraction{root: root, left: limit, limit: limit, modes: map[string]fs.FileMode{}}
-	if !info.IsDir() {
-		x.only = filepath.Base(path)
-	} else if err := removeContent(root); err != nil {
-		return err
+	return replaceIn(root, only, archive, limit)
+}
+
+// replaceIn is like replace, for a directory or the one file only of it.
+func replaceIn(root *os.Root, only string, archive io.Reader, limit int64) error {
+	if limit <= 0 {
+		limit = math.MaxInt64 - 1
+	}
+	x := &extraction{root: root, only: only, left: limit, limit: limit, modes: map[string]fs.FileMode{}}
+	if only == "" {
+		if err := removeContent(root); err != nil {
+			return err
+		}
 	}
 	return x.read(tar.NewReader(archive))
 }

@@ -24,6 +24,14 @@ type Program struct {
 	// Out are those of In that are copied out when the program has ended. They replace their
 	// originals.
 	Out []string
+	// Places are directories of In, or in them, that are elsewhere in the container. Their own paths
+	// lead to them. Engines with images only.
+	Places []Place
+	// State names file systems that several programs use one after the other: a program starts with the
+	// files that the last one with Keep left, or those of the image. Empty means those of the image.
+	// Engines with images only. The caller calls [Containers.Forget] after the last one.
+	State string
+	Keep  bool
 	// MaxOut limits the bytes of each of Out; 0 means no limit.
 	MaxOut int64
 	// Mark is the soft limit of file locks, by which waza recognizes its programs, if the engine shares
@@ -156,11 +164,15 @@ func (c *Containers) start(of Box, p Program) (child, error) {
 	if c.engine.kind == oci {
 		return c.startRoot(of, p)
 	}
-	b, err := c.take(of)
+	b, err := c.take(of, p.State, p.Keep)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.copyIn(b, &p, of.Mounts); err != nil {
+	err = c.removeStale(b, p.Places)
+	if err == nil {
+		err = c.copyIn(b, &p, of.Mounts)
+	}
+	if err != nil {
 		c.release(b)
 		return nil, err
 	}
@@ -234,8 +246,13 @@ func (r *running) Wait() error {
 		return notStarted(fault)
 	}
 	for _, path := range r.program.Out {
-		if fault := c.copyOut(r.box, path, r.program.MaxOut); fault != nil {
+		if fault := c.copyOut(r.box, &r.program, path); fault != nil {
 			return fmt.Errorf("%s cannot be copied from the container: %w", path, fault)
+		}
+	}
+	if r.program.Keep {
+		if fault := c.keep(r.box); fault != nil {
+			return fault
 		}
 	}
 	return err

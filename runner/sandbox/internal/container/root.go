@@ -90,6 +90,9 @@ const pidFile = "pid"
 
 // startRoot starts a program on a root file system.
 func (c *Containers) startRoot(of Box, p Program) (child, error) {
+	if len(p.Places) > 0 || p.State != "" {
+		return nil, fmt.Errorf("%s cannot show folders at other paths (sandbox.paths of the task); use docker or podman", c.engine)
+	}
 	if _, err := c.image(context.Background(), of.Image); err != nil {
 		return nil, err
 	}
@@ -120,7 +123,7 @@ func (b *bundle) start(of Box, name string) error {
 		return err
 	}
 	home := b.program.home(of.Mounts)
-	if err := transfer(func(w *os.File) error { return writeArchive(w, home, b.program.In) }, func(r *os.File) error {
+	if err := transfer(func(w *os.File) error { return writeArchive(w, home, b.program.In, nil) }, func(r *os.File) error {
 		return unpack(filepath.Join(b.dir, "upper"), r)
 	}); err != nil {
 		return fmt.Errorf("files cannot be copied into the container: %w", err)
