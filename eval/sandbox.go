@@ -148,6 +148,10 @@ func (c *taskCheck) checkImage() {
 		c.reportf(severity, code, append(decode.At("sandbox"), below...), format, args...)
 	})
 	c.checkTaskHosts()
+	if s := l.suite.Config.Sandbox; t.Sandbox.ImageWorkdir && s.Mode != surroundings.SandboxContainer {
+		c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("sandbox", "image_workdir"),
+			"sandbox.image_workdir needs the mode container of config.sandbox, got %s", s.Mode)
+	}
 	if s := l.suite.Config.Sandbox; s.Mode != surroundings.SandboxContainer && l.options.Sandbox == "" && t.Sandbox.SandboxImage != (surroundings.SandboxImage{}) {
 		at := decode.At("sandbox", "image")
 		if !c.has(at) {

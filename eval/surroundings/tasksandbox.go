@@ -22,6 +22,9 @@ type TaskSandbox struct {
 	// machines. In containers, the files of the image are there, too, and everything that setup commands
 	// and the agent changed in the container remains for the next program of the trial.
 	Paths map[string]string `yaml:"paths" json:"paths,omitempty"`
+	// The workspace is the work folder (WORKDIR) of the image, with the files that the image has there. Only
+	// for containers of docker and podman, which then treat everything like with paths.
+	ImageWorkdir bool `yaml:"image_workdir" json:"image_workdir,omitempty"`
 }
 
 // maxPaths limits the paths of a task.
@@ -35,7 +38,7 @@ var reservedPaths = []string{
 
 // IsZero reports whether the task has no part of its own.
 func (s TaskSandbox) IsZero() bool {
-	return s.SandboxImage == (SandboxImage{}) && s.Network == nil && len(s.Paths) == 0
+	return s.SandboxImage == (SandboxImage{}) && s.Network == nil && len(s.Paths) == 0 && !s.ImageWorkdir
 }
 
 // Targets returns the paths in the order of the alphabet.

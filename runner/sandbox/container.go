@@ -133,6 +133,9 @@ func (v *View) places() (list []container.Place) {
 	for _, target := range v.Task.Targets() {
 		list = append(list, container.Place{Source: filepath.Join(v.Workspace, filepath.FromSlash(v.Task.Paths[target])), Target: target})
 	}
+	if v.Task.ImageWorkdir {
+		list = append(list, container.Place{Source: v.Workspace})
+	}
 	for _, target := range slices.Sorted(maps.Keys(v.Elsewhere)) {
 		list = append(list, container.Place{Source: filepath.Clean(v.Elsewhere[target]), Target: target, Fresh: true})
 	}
@@ -142,7 +145,7 @@ func (v *View) places() (list []container.Place) {
 // state returns the name of the file system that the programs of a trial share; empty if each has its
 // own. Tasks with paths expect one machine: their verifiers look at programs that the agent installed.
 func (v *View) state() string {
-	if len(v.Task.Paths) == 0 {
+	if len(v.Task.Paths) == 0 && !v.Task.ImageWorkdir {
 		return ""
 	}
 	return v.Workspace

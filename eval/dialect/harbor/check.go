@@ -21,11 +21,13 @@ func (tr *translator) checkEnvironment() {
 	if n := tr.get("environment", "tpu"); n != nil {
 		tr.block(n, "the task needs a TPU")
 	}
-	if n := tr.get("environment", "skills_dir"); n != nil {
-		tr.block(n, "environment.skills_dir is a directory of the image")
-	}
 	for _, key := range []string{"cpus", "memory_mb", "storage_mb", "memory", "storage"} {
-		if n := tr.get("environment", key); n != nil {
+		inContainer := len(tr.reasons) > 0
+		switch n := tr.get("environment", key); {
+		case n == nil, inContainer && strings.HasPrefix(key, "memory"):
+		case inContainer:
+			tr.warn(n, "environment.%s has no effect on containers", key)
+		default:
 			tr.warn(n, "environment.%s has no effect; limit the programs of trials with config.sandbox.limits of .waza.yaml", key)
 		}
 	}
@@ -88,7 +90,11 @@ func (tr *translator) checkPhase(n *yaml.Node, where string) {
 	}
 	for _, phase := range []string{"agent", "verifier"} {
 		if user := lookup(n, phase, "user"); user != nil && user.Value != "root" && user.Value != "0" {
-			tr.warn(user, "%s%s.user has no effect: all programs run as you", where, phase)
+			all := "you"
+			if len(tr.reasons) > 0 {
+				all = "the user of the image"
+			}
+			tr.warn(user, "%s%s.user has no effect: all programs run as %s", where, phase, all)
 		}
 	}
 	if list := lookup(n, "artifacts"); len(dialect.Items(list)) > 0 {

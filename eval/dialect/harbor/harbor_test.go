@@ -11,6 +11,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/surroundings"
 )
 
 // load loads a task with the usual files, of which some can be replaced.
@@ -82,7 +83,7 @@ func TestKeys(t *testing.T) {
 		{toml: "[agent]\ntimeout_sec = -1", fault: "agent.timeout_sec must be a number of seconds"},
 		{toml: "[environment]\nos = \"windows\"", blocked: "needs the system windows"},
 		{toml: "[environment]\ngpus = 2", blocked: "needs 2 GPUs"},
-		{toml: "[environment]\nskills_dir = \"/skills\"", blocked: "skills_dir"},
+		{toml: "[environment]\nskills_dir = \"/skills\"", blocked: "copies no folder of the task to /skills"},
 		{toml: "[environment.env]\nA = \"${WAZA_NO_SUCH_VARIABLE}\"", blocked: "WAZA_NO_SUCH_VARIABLE is not set"},
 		{toml: "[environment.healthcheck]\ninterval_sec = 1", fault: "healthcheck.command is missing"},
 		{toml: "[environment.healthcheck]\ncommand = \"true\"\nretries = 0", fault: "healthcheck.retries must be between 1 and 1000"},
@@ -110,24 +111,33 @@ func TestKeys(t *testing.T) {
 	require.Nil(t, suite.Tasks[0].Sandbox.Network)
 }
 
+// A Dockerfile that only copies files and makes directories needs no container.
 func TestImages(t *testing.T) {
 	t.Parallel()
+	for file, contained := range map[string]bool{
+		"FROM a\nRUN pip install x\n":                          true,
+		"FROM a\nFROM b\n":                                     true,
+		"FROM a\nCOPY --from=b /x /y\n":                        true,
+		"FROM a\nCOPY *.txt /y\n":                              true,
+		"FROM a\nUSER ada\n":                                   true,
+		"FROM a\nENTRYPOINT [\"x\"]\n":                         true,
+		"FROM a\nRUN mkdir -p /app && apt-get install -y bash": false,
+	} {
+		suite, found := load(t, head, map[string]string{"environment/Dockerfile": file})
+		require.Empty(t, found.Errors(), file)
+		require.Equal(t, contained, suite.Config.Sandbox.Mode == surroundings.SandboxContainer, file)
+		require.Equal(t, contained, suite.Tasks[0].Sandbox.ImageWorkdir, file)
+		require.Equal(t, contained, suite.Tasks[0].Sandbox.Dockerfile == "environment/Dockerfile", file)
+	}
 	for file, want := range map[string]string{
-		"FROM a\nRUN pip install x\n":                          "runs \"pip install x\"",
-		"FROM a\nFROM b\n":                                     "several stages",
-		"FROM a\nCOPY --from=b /x /y\n":                        "needs a container",
-		"FROM a\nCOPY none /app\n":                             "copies none, which does not exist",
-		"FROM a\nRUN mkdir -p /app && apt-get install -y bash": "",
-		"FROM a\nWORKDIR /\n":                                  "the work folder / is not a folder below /",
+		"FROM a\nCOPY none /app\n": "copies none, which does not exist",
+		"FROM a\nWORKDIR /\n":      "the work folder / is not a folder below /",
 	} {
 		suite, _ := load(t, head, map[string]string{"environment/Dockerfile": file})
-		if want == "" {
-			require.Empty(t, suite.Tasks[0].Blocked, file)
-		}
 		require.Contains(t, suite.Tasks[0].Blocked, want, file)
 	}
 	suite, _ := load(t, head, map[string]string{"environment/docker-compose.yaml": "x"})
-	require.Contains(t, suite.Tasks[0].Blocked, "needs containers")
+	require.Contains(t, suite.Tasks[0].Blocked, "needs several containers")
 }
 
 func messages(found decode.Diagnostics) []string {

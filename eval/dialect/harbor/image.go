@@ -1,6 +1,7 @@
 package harbor
 
 import (
+	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"waza/eval/decode"
 	"waza/eval/dialect"
 	"waza/eval/text"
 )
@@ -21,32 +23,47 @@ const defaultWorkdir = "/app"
 // maxCopied limits the entries of a folder that is copied into the work folder.
 const maxCopied = 1_000
 
-// readImage turns the Dockerfile into a work folder and files, as far as that needs no image.
+// dockerfile is the file that builds the image.
+const dockerfile = "environment/Dockerfile"
+
+// readImage turns the image into a work folder and files, as far as that needs no container. Otherwise the
+// task gets the mode container.
 func (tr *translator) readImage() {
 	for _, name := range []string{"docker-compose.yaml", "docker-compose.yml"} {
 		if tr.exists("environment/" + name) {
-			tr.block(nil, "environment/%s needs containers", name)
+			tr.block(nil, "environment/%s needs several containers", name)
 		}
 	}
 	tr.workdir = defaultWorkdir
-	var copies []copied
-	switch n := tr.get("environment", "docker_image"); {
-	case tr.exists("environment/Dockerfile"):
-		copies = tr.readDockerfile(tr.readText("environment/Dockerfile"))
+	n := tr.get("environment", "docker_image")
+	switch {
+	case tr.exists(dockerfile):
+		tr.readDockerfile(tr.readText(dockerfile))
 	case n != nil:
-		tr.block(n, "the task needs the image %s", text.Clip(dialect.TextOf(n), 100))
+		tr.needContainer("environment.docker_image is set")
 	}
-	if n := tr.get("environment", "workdir"); n != nil {
-		tr.workdir = path.Clean(dialect.TextOf(n))
+	tr.ofImage = len(tr.reasons) > 0
+	if at := tr.get("environment", "workdir"); at != nil {
+		tr.workdir, tr.ofImage = path.Clean(dialect.TextOf(at)), false
+	}
+	if tr.ofImage {
+		tr.workdir = defaultWorkdir // any name does
 	}
 	if !path.IsAbs(tr.workdir) || tr.workdir == "/" {
 		tr.block(nil, "the work folder %s is not a folder below /", text.Clip(tr.workdir, 80))
 		tr.workdir = defaultWorkdir
 	}
-	tr.paths[tr.workdir] = "."
+	if !tr.ofImage {
+		tr.paths[tr.workdir] = "."
+	}
 	files := dialect.List(nil)
-	for _, c := range copies {
-		tr.addFile(files, c.from, c.to)
+	if len(tr.reasons) == 0 {
+		for _, c := range tr.copies {
+			tr.addFile(files, c.from, c.to)
+		}
+		for _, line := range tr.unset {
+			tr.warn(nil, "environment/Dockerfile: %s has no effect; use environment.env", text.Clip(line, 80))
+		}
 	}
 	for _, entry := range tr.workdirOf(&tr.steps[0]) {
 		tr.addFile(files, entry.from, entry.to)
@@ -54,6 +71,76 @@ func (tr *translator) readImage() {
 	if len(files.Content) > 0 {
 		tr.inputs.Set("files", files)
 	}
+}
+
+// needContainer notes why the task needs its image.
+func (tr *translator) needContainer(format string, args ...any) {
+	tr.reasons = append(tr.reasons, fmt.Sprintf(format, args...))
+}
+
+// addContainer sets the mode container with the image of the task, if it needs that. A prebuilt image has
+// precedence over a Dockerfile, as for Harbor. The work folder is that of the image.
+func (tr *translator) addContainer() {
+	if len(tr.reasons) == 0 || len(tr.blocked) > 0 {
+		return
+	}
+	prebuilt := tr.get("environment", "docker_image")
+	if prebuilt != nil {
+		tr.box.Set("image", dialect.Scalar(prebuilt, dialect.TextOf(prebuilt)))
+	} else {
+		tr.box.Set("dockerfile", dialect.Scalar(nil, dockerfile))
+	}
+	if tr.ofImage {
+		tr.box.Set("image_workdir", dialect.Scalar(nil, true))
+	}
+	mode := dialect.NewMap(nil)
+	mode.Set("mode", dialect.Scalar(prebuilt, "container"))
+	if size, at := tr.memory(); at != nil {
+		limits := dialect.NewMap(at)
+		limits.Set("memory", dialect.Scalar(at, fmt.Sprintf("%dMiB", size)))
+		mode.Set("limits", limits.Node)
+	}
+	tr.config.Set("sandbox", mode.Node)
+}
+
+// addSkills gives the agent the skills of environment.skills_dir, if the Dockerfile copies them.
+func (tr *translator) addSkills() {
+	n := tr.get("environment", "skills_dir")
+	if n == nil {
+		return
+	}
+	dir := path.Clean(dialect.TextOf(n))
+	for _, c := range slices.Backward(tr.copies) {
+		rel, err := filepath.Rel(c.to, dir)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		from := filepath.Join(c.from, rel)
+		if info, err := tr.Files.Stat(from); err == nil && info.IsDir() {
+			tr.task.Set("skill_directories", dialect.List(n, dialect.Scalar(n, tr.Files.Relative(from))))
+			return
+		}
+	}
+	tr.block(n, "environment.skills_dir: environment/Dockerfile copies no folder of the task to %s, so the agent cannot get its skills", text.Clip(dir, 80))
+}
+
+// memory returns environment.memory_mb, or the deprecated environment.memory, and its place; nil without one.
+func (tr *translator) memory() (size int, at *yaml.Node) {
+	if at = tr.get("environment", "memory_mb"); at != nil {
+		if at.Decode(&size) != nil || size <= 0 {
+			tr.fault(at, "environment.memory_mb must be a number of megabytes, got %s", decode.Describe(at))
+			return 0, nil
+		}
+		return size, at
+	}
+	if at = tr.get("environment", "memory"); at != nil {
+		var ok bool
+		if size, ok = megabytes(dialect.TextOf(at)); !ok || size <= 0 {
+			tr.fault(at, "environment.memory must be a size such as 2G, got %s", decode.Describe(at))
+			return 0, nil
+		}
+	}
+	return size, at
 }
 
 // inWorkspace returns the path of a file in the workspace from its absolute one. It adds the directory
@@ -75,7 +162,7 @@ func (tr *translator) inWorkspace(abs string, isFile bool) string {
 // A copied file or folder of the task, and its absolute path in the environment.
 type copied struct{ from, to string }
 
-func (tr *translator) readDockerfile(content string) (copies []copied) {
+func (tr *translator) readDockerfile(content string) {
 	content = strings.ReplaceAll(content, "\\\n", " ")
 	stages := 0
 	for line := range strings.Lines(content) {
@@ -85,23 +172,24 @@ func (tr *translator) readDockerfile(content string) (copies []copied) {
 		switch strings.ToUpper(word) {
 		case "FROM":
 			if stages++; stages > 1 {
-				tr.block(nil, "environment/Dockerfile has several stages, so it needs a container")
+				tr.needContainer("environment/Dockerfile has several stages")
 			}
 		case "WORKDIR":
 			if tr.workdir = path.Clean(rest); !path.IsAbs(rest) {
 				tr.workdir = path.Join(defaultWorkdir, rest)
 			}
 		case "COPY", "ADD":
-			copies = append(copies, tr.copiesOf(rest)...)
+			tr.copies = append(tr.copies, tr.copiesOf(rest)...)
 		case "RUN":
 			if !isHarmless(rest) {
-				tr.block(nil, "environment/Dockerfile runs %q, so it needs a container", text.Clip(rest, 80))
+				tr.needContainer("environment/Dockerfile runs %q", text.Clip(rest, 80))
 			}
 		case "ENV", "ARG":
-			tr.warn(nil, "environment/Dockerfile: %s has no effect; use environment.env", text.Clip(line, 80))
+			tr.unset = append(tr.unset, line)
+		case "USER", "ENTRYPOINT", "VOLUME", "SHELL":
+			tr.needContainer("environment/Dockerfile has a %s", strings.ToUpper(word))
 		}
 	}
-	return copies
 }
 
 // isHarmless reports whether a command of a Dockerfile only makes directories, or installs bash,
@@ -129,7 +217,7 @@ func isHarmless(command string) bool {
 func (tr *translator) copiesOf(rest string) (copies []copied) {
 	words := strings.Fields(rest)
 	if len(words) < 2 || slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--from") || strings.ContainsAny(w, `*?$[:"`) }) {
-		tr.block(nil, "environment/Dockerfile copies %q, so it needs a container", text.Clip(rest, 80))
+		tr.needContainer("environment/Dockerfile copies %q", text.Clip(rest, 80))
 		return nil
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, "--") })
@@ -148,7 +236,7 @@ func (tr *translator) copiesOf(rest string) (copies []copied) {
 			tr.block(nil, "environment/Dockerfile copies %s, which does not exist", text.Clip(source, 80))
 			continue
 		case info.IsDir() && tr.exists("environment/.dockerignore"):
-			tr.block(nil, "environment/.dockerignore limits the copy of a folder, so it needs a container")
+			tr.needContainer("environment/.dockerignore limits the copy of a folder")
 		case !info.IsDir() && (strings.HasSuffix(target, "/") || target == "." || len(words) > 2 || to == tr.workdir):
 			to = path.Join(to, path.Base(source))
 		}
@@ -188,6 +276,9 @@ var otherPaths = []string{"/app", "/root", "/workspace", "/custom-workdir", "/lo
 
 // addOtherPaths adds the directories that the texts of the task name.
 func (tr *translator) addOtherPaths() {
+	if len(tr.reasons) > 0 {
+		return // a container has all directories
+	}
 	all := tr.readText("tests/test.sh")
 	for i := range tr.steps {
 		s := &tr.steps[i]

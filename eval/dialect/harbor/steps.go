@@ -128,7 +128,7 @@ func (tr *translator) setupOf(s *step) *yaml.Node {
 		commands.Content = append(commands.Content, tr.healthCheck(n)...)
 	}
 	if s.name != "" && tr.exists(s.file("workdir/setup.sh")) {
-		commands.Content = append(commands.Content, dialect.Scalar(nil, "cd "+shellWord(tr.workdir)+" && chmod +x setup.sh && ./setup.sh"))
+		commands.Content = append(commands.Content, dialect.Scalar(nil, tr.atWorkdir()+"chmod +x setup.sh && ./setup.sh"))
 	}
 	if n := lookup(s.node, "healthcheck"); n != nil && s.name != "" {
 		commands.Content = append(commands.Content, tr.healthCheck(n)...)
@@ -154,8 +154,17 @@ func (tr *translator) healthCheck(n *yaml.Node) []*yaml.Node {
 	interval := tr.seconds(lookup(n, "interval_sec"), 5, "healthcheck.interval_sec")
 	limit := tr.seconds(lookup(n, "timeout_sec"), 30, "healthcheck.timeout_sec")
 	return []*yaml.Node{dialect.Scalar(command, fmt.Sprintf(
-		"cd %s && n=0; until timeout %v sh -c %s; do n=$((n+1)); [ $n -lt %d ] || { echo the health check failed; exit 1; }; sleep %v; done",
-		shellWord(tr.workdir), limit, shellWord(command.Value), retries, interval))}
+		"%sn=0; until timeout %v sh -c %s; do n=$((n+1)); [ $n -lt %d ] || { echo the health check failed; exit 1; }; sleep %v; done",
+		tr.atWorkdir(), limit, shellWord(command.Value), retries, interval))}
+}
+
+// atWorkdir returns the start of a command in the work folder. In the work folder of an image, commands
+// start by themselves.
+func (tr *translator) atWorkdir() string {
+	if tr.ofImage {
+		return ""
+	}
+	return "cd " + shellWord(tr.workdir) + " && "
 }
 
 // shellWord quotes a text for sh.

@@ -33,6 +33,11 @@ type translator struct {
 	config  dialect.Map
 	workdir string            // absolute, in the sandbox
 	paths   map[string]string // see surroundings.TaskSandbox.Paths
+	ofImage bool              // workdir is a name for the work folder of the image, which only its engine knows
+	box     dialect.Map       // the sandbox of the task
+	reasons []string          // why the task needs a container; none if it does not
+	copies  []copied          // of the Dockerfile
+	unset   []string          // lines of the Dockerfile that set variables
 	steps   []step            // one of a task without steps
 	blocked []string
 }
@@ -40,7 +45,7 @@ type translator struct {
 func translate(t *dialect.Translation) {
 	tr := &translator{
 		Translation: t, root: decode.Follow(t.Source.Root), dir: filepath.Dir(t.Source.Path),
-		paths: map[string]string{},
+		paths: map[string]string{}, box: dialect.NewMap(nil),
 	}
 	tr.suite, tr.task, tr.inputs, tr.config = dialect.NewMap(tr.root), dialect.NewMap(tr.root), dialect.NewMap(tr.root), dialect.NewMap(tr.root)
 	id := filepath.Base(tr.dir)
@@ -105,11 +110,12 @@ func (tr *translator) addTags() {
 
 func (tr *translator) translateTask() {
 	tr.readSteps()
-	tr.checkEnvironment()
-	tr.checkPhases()
 	tr.checkForeign()
 	tr.readImage()
+	tr.checkEnvironment()
+	tr.checkPhases()
 	tr.addOtherPaths()
+	tr.addSkills()
 	tr.addEnvironment()
 	tr.addServers()
 	tr.addTimeout()
@@ -232,7 +238,7 @@ func (tr *translator) networkOf(phase string) *yaml.Node {
 
 // addSandbox sets the network of the agent and the paths of the workspace.
 func (tr *translator) addSandbox() {
-	box := dialect.NewMap(nil)
+	box := tr.box
 	phase := "environment"
 	if tr.get("agent", "network_mode") != nil || tr.get("agent", "allowed_hosts") != nil {
 		phase = "agent"
@@ -242,6 +248,9 @@ func (tr *translator) addSandbox() {
 	for _, target := range (surroundings.TaskSandbox{Paths: tr.paths}).Targets() {
 		paths.Set(target, dialect.Scalar(nil, tr.paths[target]))
 	}
-	box.Set("paths", paths.Node)
+	if paths.Len() > 0 {
+		box.Set("paths", paths.Node)
+	}
+	tr.addContainer()
 	tr.task.Set("sandbox", box.Node)
 }

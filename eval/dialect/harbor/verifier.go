@@ -34,7 +34,9 @@ func (tr *translator) verifier(s *step) *yaml.Node {
 		return nil
 	}
 	options.Set("tests", tests)
-	options.Set("workdir", dialect.Scalar(nil, tr.workdir))
+	if !tr.ofImage {
+		options.Set("workdir", dialect.Scalar(nil, tr.workdir))
+	}
 	options.Set("timeout", dialect.Scalar(lookup(s.node, "verifier", "timeout_sec"), tr.verifierTimeout(s)))
 	env := dialect.NewMap(at)
 	for _, n := range []*yaml.Node{tr.root, s.node} {

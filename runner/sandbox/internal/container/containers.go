@@ -137,17 +137,13 @@ func (c *Containers) Close() {
 
 // take returns a container for one program, which the caller passes to release. Containers of a state
 // are not warm, because each has a different image.
-func (c *Containers) take(of Box, name string, keep bool) (*box, error) {
-	image, err := c.image(context.Background(), of.Image)
-	if err != nil {
-		return nil, err
-	}
+func (c *Containers) take(of Box, image, state string, keep bool) (*box, error) {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
 		return nil, errClosed
 	}
-	st, from, err := c.stateLocked(name, keep, image)
+	st, from, err := c.stateLocked(state, keep, image)
 	c.mu.Unlock()
 	if err != nil {
 		return nil, err

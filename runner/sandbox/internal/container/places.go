@@ -3,6 +3,8 @@ package container
 import (
 	"archive/tar"
 	"cmp"
+	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,10 +15,28 @@ import (
 // leads from its own path to it. The link is relative, because engines follow links while they copy.
 type Place struct {
 	Source string // on this machine
-	Target string // in the container
+	Target string // in the container; empty means the work folder of the image
 	// Fresh means that nothing is there before the directory is copied, whatever earlier programs of the
 	// state have written there.
 	Fresh bool
+}
+
+// located returns places of which each has a target.
+func (c *Containers) located(image string, places []Place) ([]Place, error) {
+	i := slices.IndexFunc(places, func(p Place) bool { return p.Target == "" })
+	if i < 0 {
+		return places, nil
+	}
+	dir, err := c.engine.output(context.Background(), commandTime, "image", "inspect", "--format", "{{.Config.WorkingDir}}", image)
+	switch {
+	case err != nil:
+		return nil, err
+	case !filepath.IsAbs(dir) || filepath.Clean(dir) == "/":
+		return nil, fmt.Errorf("the image %s has no work folder below /; add WORKDIR to its Dockerfile, or set the work folder of the task", image)
+	}
+	places = slices.Clone(places)
+	places[i].Target = filepath.Clean(dir)
+	return places, nil
 }
 
 // placeAt returns the place of a directory; nil if it has none.

@@ -164,7 +164,14 @@ func (c *Containers) start(of Box, p Program) (child, error) {
 	if c.engine.kind == oci {
 		return c.startRoot(of, p)
 	}
-	b, err := c.take(of, p.State, p.Keep)
+	image, err := c.image(context.Background(), of.Image)
+	if err != nil {
+		return nil, err
+	}
+	if p.Places, err = c.located(image, p.Places); err != nil {
+		return nil, err
+	}
+	b, err := c.take(of, image, p.State, p.Keep)
 	if err != nil {
 		return nil, err
 	}
