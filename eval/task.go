@@ -36,6 +36,10 @@ type Task struct {
 	Trials int `yaml:"trials" json:",omitempty" jsonschema:"minimum=1"`
 	// Overrides config.timeout_seconds; 0 means the suite's value.
 	TimeoutSeconds float64 `yaml:"timeout_seconds" jsonschema:"minimum=0"`
+	// Limit of the agent alone. When it is reached, waza ends the agent, and the graders score what it left;
+	// timeout_seconds, which includes graders, still ends in a timeout. 0 means no limit. Not for tasks with
+	// checkpoints.
+	AgentTimeoutSeconds float64 `yaml:"agent_timeout_seconds" json:",omitempty" jsonschema:"minimum=0"`
 	// Overrides the suite's pass_threshold.
 	PassThreshold *float64 `yaml:"pass_threshold" jsonschema:"minimum=0,maximum=1"`
 	// Overrides the suite's score_threshold.

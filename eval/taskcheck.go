@@ -30,6 +30,10 @@ func (c *taskCheck) check() {
 	if t.ScoreThreshold == nil {
 		t.ScoreThreshold = l.suite.ScoreThreshold
 	}
+	if t.AgentTimeoutSeconds > 0 && len(t.Inputs.Checkpoints) > 0 {
+		c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("agent_timeout_seconds"),
+			"agent_timeout_seconds cannot limit an agent with checkpoints, whose graders would use its time; use timeout_seconds")
+	}
 	t.ContextDir = c.directory(t.ContextDir, decode.At("context_dir"))
 	for i, dir := range t.SkillDirectories {
 		t.SkillDirectories[i] = c.directory(dir, decode.At("skill_directories", i))

@@ -293,6 +293,9 @@ func (d *contents) execution(suite string, t *eval.Task, repos []record.Checkout
 	if own := t.Sandbox; err == nil && (own.Network != nil || len(own.Paths) > 0) {
 		sum, err = digestJSON([]any{sum, "sandbox", own.Network, own.Paths})
 	}
+	if err == nil && t.AgentTimeoutSeconds > 0 {
+		sum, err = digestJSON([]any{sum, "agent_timeout", t.AgentTimeoutSeconds})
+	}
 	if err == nil && t.Sandbox.ImageWorkdir {
 		sum, err = digestJSON([]any{sum, "image_workdir"})
 	}

@@ -141,6 +141,7 @@ func TestHashed(t *testing.T) {
 			"a task's own mock", "a", "",
 			[]string{"tags: [smoke]", "tags: [smoke]\nmcp_mocks: [{name: m, tools: {t: {responses: [{return: 1}]}}}]"},
 		},
+		{"the limit of the agent", "a", "", []string{"tags: [smoke]", "tags: [smoke]\nagent_timeout_seconds: 9"}},
 		{"a task's own server", "a", "", []string{"tags: [smoke]", "tags: [smoke]\nmcp_servers: {m: {command: x}}"}},
 		{"a hook", all, "", []string{"['true']", "['false']"}},
 		{"a hook's script", all, "", []string{"\nsetup\n", "\nset up\n"}},
@@ -204,6 +205,18 @@ func TestHashedRequest(t *testing.T) {
 	require.True(t, same(record.Request{Trials: 9, Workers: 3, Timeout: 1e9, FailFast: true, Verbose: true, Tasks: []string{"a"}}))
 	require.False(t, same(record.Request{Model: "other"}))
 	require.False(t, same(record.Request{Executor: "mock"}))
+}
+
+// A task whose workspace becomes the work folder of its image is done in a different way.
+func TestHashedImageWorkdir(t *testing.T) {
+	t.Parallel()
+	r := runnertest.NewRunner(t)
+	edits := []string{"  model: gpt-x\n", "  model: gpt-x\n  sandbox: {mode: container, image: x}\n"}
+	without := hashesOf(t, r, runnertest.Load(t, r, runnertest.Replace(t, hashed, edits...)), record.Request{})
+	edits = append(edits, "tags: [smoke]", "tags: [smoke]\nsandbox: {image_workdir: true}")
+	with := hashesOf(t, r, runnertest.Load(t, r, runnertest.Replace(t, hashed, edits...)), record.Request{})
+	require.NotEqual(t, without["a"].Execution, with["a"].Execution)
+	require.Equal(t, without["b"].Execution, with["b"].Execution)
 }
 
 // The conversation depends on checkpoints, their files and what follows their failures.

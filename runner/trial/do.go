@@ -283,7 +283,7 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	if turns.needed() {
 		t.After = turns.after
 	}
-	out, err := w.execute(ctx, t)
+	out, err := w.executeLimited(ctx, t)
 	took := time.Since(start) - turns.took
 	a.Startup = min(max(out.Startup, 0), took)
 	a.Took = took - a.Startup
@@ -426,6 +426,22 @@ func (e *Env) priced(model string, u *record.Usage) *record.Usage {
 }
 
 // execute calls the executor. It turns a panic into an error of the harness.
+// executeLimited is like execute, and ends the agent at its own limit, which is no error.
+func (w *work) executeLimited(ctx context.Context, t *executor.Trial) (out executor.Outcome, err error) {
+	if w.Task.AgentTimeoutSeconds <= 0 || w.Trigger != nil {
+		return w.execute(ctx, t)
+	}
+	limit := time.Duration(w.Task.AgentTimeoutSeconds * float64(time.Second))
+	over := fmt.Errorf("the agent was ended after %v, its agent_timeout_seconds", limit)
+	limited, cancel := context.WithTimeoutCause(ctx, limit, over)
+	defer cancel()
+	if out, err = w.execute(limited, t); err != nil && ctx.Err() == nil && limited.Err() != nil {
+		t.Transcript.Add(record.Entry{Type: record.EntryStop, Text: over.Error()})
+		err = nil
+	}
+	return out, err
+}
+
 func (w *work) execute(ctx context.Context, t *executor.Trial) (out executor.Outcome, err error) {
 	defer w.guard(&err)
 	return w.exec.Execute(ctx, t)

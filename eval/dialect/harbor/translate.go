@@ -201,8 +201,12 @@ func (tr *translator) seconds(n *yaml.Node, standard float64, key string) float6
 	return f
 }
 
-// addTimeout sets the limit of all agents and verifiers together.
+// addTimeout sets the limit of all agents and verifiers together. The verifier of a task without steps runs
+// after its agent, even if that was ended at its limit.
 func (tr *translator) addTimeout() {
+	if at := tr.get("agent", "timeout_sec"); at != nil && !tr.isMulti() {
+		tr.task.Set("agent_timeout_seconds", dialect.Scalar(at, tr.agentTimeout(&tr.steps[0])))
+	}
 	limit := 0.0
 	for i := range tr.steps {
 		limit += tr.agentTimeout(&tr.steps[i]) + tr.verifierTimeout(&tr.steps[i])

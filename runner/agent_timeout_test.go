@@ -1,0 +1,58 @@
+package runner_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/executor"
+	"waza/runner/plan"
+	"waza/runner/record"
+	"waza/runner/runnertest"
+)
+
+// Graders score the work of an agent that reached its own limit. Other limits end the trial.
+func TestAgentTimeout(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		keys, file string
+		verdict    record.Verdict
+	}{
+		"done in time":   {"agent_timeout_seconds: 0.05", "answer.txt", record.Passed},
+		"nothing done":   {"agent_timeout_seconds: 0.05", "other.txt", record.Failed},
+		"of the trial":   {"timeout_seconds: 0.05", "answer.txt", record.TimedOut},
+		"the trial wins": {"timeout_seconds: 0.05, agent_timeout_seconds: 9", "answer.txt", record.TimedOut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := runnertest.AgentRunner(t, t.TempDir(), func(ctx context.Context, trial *executor.Trial) (string, error) {
+				dir, err := trial.Dir()
+				if err != nil {
+					return "", err
+				}
+				if err := os.WriteFile(filepath.Join(dir, c.file), nil, 0o600); err != nil {
+					return "", err
+				}
+				<-ctx.Done()
+				return "", context.Cause(ctx)
+			})
+			suite := filepath.Join(t.TempDir(), "eval.yaml")
+			require.NoError(t, os.WriteFile(suite, []byte("name: slow\nconfig: {executor: agent}\ntasks:\n"+
+				"  - {id: a, prompt: Write answer.txt., "+c.keys+", graders: [{type: file, config: {must_exist: [answer.txt]}}]}\n"), 0o600))
+			p, err := r.Planner().Prepare(t.Context(), suite, record.Request{}, plan.PrepareOptions{})
+			require.NoError(t, err)
+			require.Empty(t, p.All().Errors())
+			run, err := r.Start(p.Plan)
+			require.NoError(t, err)
+			<-run.Done()
+			trial := runnertest.ResultOf(t, run).Trial(t, "a", 1)
+			require.Equal(t, c.verdict, trial.Verdict, trial.Error)
+			if c.verdict != record.TimedOut {
+				require.Equal(t, "the agent was ended after 50ms, its agent_timeout_seconds", trial.Transcript[len(trial.Transcript)-1].Text)
+			}
+		})
+	}
+}
