@@ -59,7 +59,11 @@ func open(ctx context.Context, s executor.Settings, a Attacker, at Places) (exec
 	if err != nil {
 		return nil, fmt.Errorf("cannot find the program of the agent: %w", err)
 	}
-	s.Options = &command.Options{Command: command.Line{Args: []string{self, argument, a.Name}}, PromptAs: command.Stdin}
+	line, err := s.Sandboxes.Own(self, []string{argument, a.Name})
+	if err != nil {
+		return nil, err
+	}
+	s.Options = &command.Options{Command: command.Line{Args: line}, PromptAs: command.Stdin}
 	process, err := command.Kind.Open(ctx, s)
 	if err != nil {
 		return nil, err
