@@ -406,6 +406,26 @@ func TestActionWithoutBase(t *testing.T) {
 	require.True(t, c.failed, "an invalid suite fails the check: %s", c.log)
 }
 
+// The action finds and compares suites of other tools.
+func TestActionOfAnotherFormat(t *testing.T) {
+	t.Parallel()
+	g := newGitHub(t)
+	config := func(want string) map[string]string {
+		return map[string]string{
+			".waza.yaml": "defaults:\n  trials: 1\n",
+			"promptfooconfig.yaml": "prompts: ['Say {{word}}']\nproviders: ['exec: sh agent.sh']\ntests:\n" +
+				"  - {vars: {word: hello}, assert: [{type: contains, value: " + want + "}]}\n",
+			"agent.sh": "echo hello\n",
+		}
+	}
+	base := g.commit(config("hello"))
+	g.commit(config("bye"))
+	c := g.check(base, map[string]string{"waza": wazaProgram(t), "max-regression-pct": "0"})
+	require.True(t, c.failed, c.log)
+	require.Contains(t, c.log, "waza run promptfooconfig.yaml")
+	require.Contains(t, g.comments[0], "B breaks a policy: the share of passed tasks fell by 100 points")
+}
+
 // A checkout without credentials could not fetch the base of a private repository.
 func TestActionFetchesAPrivateBase(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -88,22 +89,43 @@ func resolve(c Line, dir string) []string {
 	if !c.Shell {
 		return args
 	}
-	script := args[0]
-	word, rest, _ := strings.Cut(script, " ")
-	if abs := filepath.Join(dir, word); strings.Contains(word, "/") && !filepath.IsAbs(word) {
-		if _, err := os.Stat(abs); err == nil {
-			script = "'" + strings.ReplaceAll(abs, "'", `'\''`) + "' " + rest
+	words := strings.Split(args[0], " ")
+	for i, abs := range namedInScript(words, dir) {
+		words[i] = "'" + strings.ReplaceAll(abs, "'", `'\''`) + "'"
+	}
+	return []string{"sh", "-c", strings.Join(words, " ")}
+}
+
+// namedInScript returns the absolute paths of files next to the suite that words of a shell script name, by
+// their positions. The first word needs a slash to be a path, as in shells. Words from the first quotation
+// mark on are left alone.
+func namedInScript(words []string, dir string) map[int]string {
+	found := map[int]string{}
+	for i, word := range words {
+		switch {
+		case strings.ContainsAny(word, "\"'`"):
+			return found
+		case word == "" || strings.HasPrefix(word, "-") || filepath.IsAbs(word) || i == 0 && !strings.Contains(word, "/"):
+			continue
+		}
+		abs := filepath.Join(dir, word)
+		if st, err := os.Stat(abs); err == nil && st.Mode().IsRegular() {
+			found[i] = abs
 		}
 	}
-	return []string{"sh", "-c", script}
+	return found
 }
 
 // named returns the files next to the suite that the arguments of a command name. They can be above
 // the suite's directory.
 func named(c Line, dir string) []string {
 	var files []string
+	if c.Shell {
+		found := namedInScript(strings.Split(c.Args[0], " "), dir)
+		return slices.Sorted(maps.Values(found))
+	}
 	for i, arg := range resolve(c, dir) {
-		if !c.Shell && arg != c.Args[i] {
+		if arg != c.Args[i] {
 			files = append(files, arg)
 		}
 	}

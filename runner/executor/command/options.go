@@ -14,7 +14,7 @@ import (
 // Options are the keys of a suite's config for the command executor.
 type Options struct {
 	// Program and arguments as a list, or a string run by sh -c. Files next to the suite are
-	// found.
+	// found, in a string only by words before the first quotation mark.
 	Command Line `yaml:"command" path:"words"`
 	// How the program gets the prompt: on standard input, as its last argument, or in
 	// WAZA_PROMPT.
