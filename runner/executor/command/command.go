@@ -20,6 +20,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/jsonwalk"
 	"waza/runner/executor"
 	"waza/runner/proc"
 	"waza/runner/record"
@@ -237,7 +238,7 @@ func (c *command) Execute(ctx context.Context, t *executor.Trial) (executor.Outc
 	return out, err
 }
 
-// maxInstructions limits the instructions of a program, in bytes. Linux limits a variable of the
+// maxInstructions limits the instructions and the context of a program, in bytes. Linux limits a variable of the
 // environment to 128 KiB.
 const maxInstructions = 96 << 10
 
@@ -342,6 +343,14 @@ func (c *command) env(t *executor.Trial, m message) []string {
 		"WAZA_TURN="+strconv.Itoa(m.turn),
 		"WAZA_EVENTS_FD=3",
 	)
+	if context := t.Task.Inputs.Context; context != nil {
+		switch data, err := jsonwalk.Encode(jsonwalk.Plain(context)); {
+		case err == nil && len(data) <= maxInstructions:
+			env = append(env, "WAZA_CONTEXT="+string(data))
+		default:
+			t.Logf("warning", "the program has no WAZA_CONTEXT: the context of the task is longer than %d KiB", maxInstructions>>10)
+		}
+	}
 	if c.options.PromptAs == Env {
 		env = append(env, "WAZA_PROMPT="+m.prompt)
 	}
