@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -395,7 +396,7 @@ func TestPromptfooHTTP(t *testing.T) {
 	} {
 		t.Run(response, func(t *testing.T) {
 			t.Parallel()
-			got := promptfooHTTP(t, fmt.Sprintf(`-- eval.yaml --
+			got := promptfooAlone(t, fmt.Sprintf(`-- eval.yaml --
 description: http
 providers:
   - id: https
@@ -416,7 +417,7 @@ export function named(json) { return {output: json.choices[0].text}; }
 			require.Equal(t, verdicts, got)
 		})
 	}
-	require.Equal(t, map[string]string{"any": "passed"}, promptfooHTTP(t, fmt.Sprintf(`-- eval.yaml --
+	require.Equal(t, map[string]string{"any": "passed"}, promptfooAlone(t, fmt.Sprintf(`-- eval.yaml --
 description: status
 providers: [{id: %q, config: {body: x}}]
 prompts: [x]
@@ -424,10 +425,73 @@ tests: [{description: any, assert: [{type: javascript, value: output.error === '
 `, api.URL)))
 }
 
-// promptfooHTTP returns the verdicts of a suite with an HTTP API.
-func promptfooHTTP(t *testing.T, files string) map[string]string {
+// Providers that are programs get the prompt, their config and the variables of the test.
+func TestPromptfooPrograms(t *testing.T) {
+	t.Parallel()
+	for provider, c := range map[string]struct{ program, files string }{
+		"file://provider.py": {"python3", `-- provider.py --
+def call_api(prompt, options, context):
+    print("words")
+    if prompt == "fail":
+        return {"error": "no answer"}
+    return {"output": " ".join([prompt, options["config"]["name"], context["vars"]["word"]]), "tokenUsage": {"prompt": 3, "completion": 4}}
+`},
+		"python:provider.py:ask": {"python3", `-- provider.py --
+async def ask(prompt, options, context):
+    return {"output": " ".join([prompt, options["config"]["name"], context["vars"]["word"]])} if prompt != "fail" else {}
+`},
+		"file://provider.js": {"node", `-- provider.js --
+module.exports = class {
+  constructor(options) { this.name = options.config.name; }
+  async callApi(prompt, context) {
+    console.log("words");
+    return prompt === "fail" ? {error: "no answer"} : {output: [prompt, this.name, context.vars.word].join(" "), tokenUsage: {prompt: 3}};
+  }
+};
+`},
+		"file://provider.mjs": {"node", `-- provider.mjs --
+export default (prompt, context, options) => {
+  if (prompt === "fail") throw new Error("no answer");
+  return [prompt, options.config.name, context.vars.word].join(" ");
+};
+`},
+	} {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(c.program); err != nil {
+				t.Skip(c.program + " is not installed")
+			}
+			want := map[string]string{"1": "passed", "2": "failed", "3": "error"}
+			suite := fmt.Sprintf(`-- eval.yaml --
+description: programs
+providers: [{id: %q, config: {name: "it's"}}]
+prompts: ['{{text}}']
+tests:
+  - {vars: {text: greet, word: a}, assert: [{type: equals, value: "greet it's a"}]}
+  - {vars: {text: greet, word: b}, assert: [{type: equals, value: "greet it's c"}]}
+  - {vars: {text: fail, word: a}, assert: [{type: contains, value: a}]}
+`, provider)
+			require.Equal(t, want, promptfooAlone(t, suite+c.files))
+		})
+	}
+}
+
+// A program gets the prompt, options and the variables of the test as arguments.
+func TestPromptfooExec(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, map[string]string{"1": "passed", "2": "failed"}, promptfooAlone(t, `-- eval.yaml --
+description: exec
+providers: ["exec:sh -c 'echo \"$1 $2 $3\"' sh"]
+prompts: [greet]
+defaultTest: {assert: [{type: javascript, value: "output.startsWith('greet {} {') && JSON.parse(output.slice(9)).vars.word === 'a'"}]}
+tests: [{vars: {word: a}}, {vars: {word: b}}]
+`))
+}
+
+// promptfooAlone returns the verdicts of a suite with its own providers.
+func promptfooAlone(t *testing.T, files string) map[string]string {
 	t.Helper()
-	res, _ := runnertest.RunAgent(t, files, record.Request{}, nil)
+	res, _ := runnertest.Run(t, files, record.Request{})
 	verdicts := map[string]string{}
 	for _, task := range res.Tasks {
 		verdicts[task.ID] = string(task.Verdict)

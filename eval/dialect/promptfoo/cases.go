@@ -211,7 +211,7 @@ func (c *caseTranslator) task(id string, p prompt) *yaml.Node {
 	if graders := c.graders(); len(graders) > 0 {
 		task.Set("graders", dialect.List(c.test.Node, graders...))
 	}
-	if values := c.taskContext(); (c.code || c.isHTTP) && c.spend(sizeOf(values)) {
+	if values := c.taskContext(); (c.code || c.usesContext) && c.spend(sizeOf(values)) {
 		inputs.Set("context", nodeOf(at, values))
 	}
 	if threshold, ok := c.threshold(firstPart(c.test.get("threshold"), c.standard.get("threshold"))); ok {

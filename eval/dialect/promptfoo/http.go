@@ -76,7 +76,7 @@ func (p *provider) readHTTP(id string, config part) error {
 	}
 	p.settings.Set("model", dialect.Scalar(p.at, firstOf(p.label, host)))
 	p.response = firstPart(config.get("transformResponse"), config.get("responseParser"))
-	p.isHTTP = true
+	p.isHTTP, p.usesContext = true, true
 	return nil
 }
 

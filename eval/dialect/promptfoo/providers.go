@@ -47,6 +47,9 @@ type provider struct {
 	isHTTP     bool
 	response   part // transformResponse
 	env        *yaml.Node
+	words      []string // of the command that asks it, if it is a file
+	// usesContext means that it gets the variables of a test, which are the context of its task.
+	usesContext bool
 }
 
 // parameters are the keys of a provider's config that APIs have under the same name, and those with
@@ -132,8 +135,9 @@ func (p *provider) program(id string) bool {
 		p.settings = dialect.NewMap(p.at)
 		p.settings.Set("executor", dialect.Scalar(p.at, "command"))
 		// promptfoo appends the prompt, the options and the context as arguments.
-		p.settings.Set("command", dialect.Scalar(p.at, strings.TrimSpace(command)+` "$WAZA_PROMPT" '{}' '{}'`))
+		p.settings.Set("command", dialect.Scalar(p.at, strings.TrimSpace(command)+` "$WAZA_PROMPT" '{}' "${WAZA_CONTEXT:-{\}}"`))
 		p.settings.Set("prompt_as", dialect.Scalar(p.at, "env"))
+		p.usesContext = true
 	case id == "echo":
 		p.settings = dialect.NewMap(p.at)
 		p.settings.Set("executor", dialect.Scalar(p.at, "command"))
@@ -203,6 +207,8 @@ func (tr *translator) provider(n *yaml.Node, number int) (p provider, ok bool) {
 	read := p.read
 	if isHTTP(id) {
 		read = p.readHTTP
+	} else if isCode(id) || strings.HasPrefix(id, "python:") {
+		read = p.readFile
 	}
 	if err := read(id, config); err != nil {
 		tr.warn(part{n, tr.Source}, "the provider %q: %v; waza runs the file with another one: --agent NAME, or --executor NAME --model NAME",
@@ -226,6 +232,9 @@ func (tr *translator) setProviders(config dialect.Map) {
 			}
 			config.Set(pair.Key.Value, pair.Value)
 		}
+		if words := providers[0].words; len(words) > 0 {
+			config.Set("command", dialect.Texts(providers[0].at, words...))
+		}
 	} else {
 		params = tr.setCells(config, providers)
 	}
@@ -234,6 +243,7 @@ func (tr *translator) setProviders(config dialect.Map) {
 	}
 	tr.chosenBy, tr.providerTransforms = providers[0].prompts, providers[0].transforms
 	tr.isHTTP, tr.response = providers[0].isHTTP, providers[0].response
+	tr.usesContext = slices.ContainsFunc(providers, func(p provider) bool { return p.usesContext })
 	for _, p := range providers[1:] {
 		if len(p.prompts.items()) > 0 || len(tr.chosenBy.items()) > 0 {
 			tr.cannot(p.at, "prompts of one provider among several: all of them get all prompts")

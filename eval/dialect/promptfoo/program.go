@@ -1,0 +1,61 @@
+package promptfoo
+
+import (
+	_ "embed"
+	"fmt"
+	"path"
+	"strings"
+
+	"waza/eval/dialect"
+	"waza/eval/jsonwalk"
+	"waza/eval/text"
+)
+
+// askPython and askNode are programs that ask a provider in a file. Their arguments are the file, beside the
+// suite, the function and the config of the provider; their standard input is the prompt.
+//
+//go:embed provider.py
+var askPython string
+
+//go:embed provider.js
+var askNode string
+
+// readFile reads a provider that is a file with code.
+func (p *provider) readFile(id string, config part) error {
+	file, function := splitFunction(strings.TrimPrefix(id, "python:"))
+	settings, err := valueOf(config.Node)
+	if err != nil {
+		return err
+	}
+	if settings == nil {
+		settings = map[string]any{}
+	}
+	data, err := jsonwalk.Encode(settings)
+	if err != nil {
+		return err
+	}
+	var words []string
+	switch path.Ext(file) {
+	case ".py":
+		words = []string{"python3", "-c", askPython, file, firstOf(function, "call_api"), string(data)}
+	case ".js", ".cjs", ".mjs":
+		words = []string{"node", "-e", askNode, file, function, string(data)}
+	default:
+		return fmt.Errorf("waza runs no providers in %s files", path.Ext(file))
+	}
+	p.words = words
+	quoted := make([]string, len(words)) // cells have texts only
+	for i, word := range words {
+		quoted[i] = shellQuoted(word)
+	}
+	p.label = firstOf(p.label, text.Clip(id, 60))
+	p.settings = dialect.NewMap(p.at)
+	p.settings.Set("executor", dialect.Scalar(p.at, "command"))
+	p.settings.Set("command", dialect.Scalar(p.at, strings.Join(quoted, " ")))
+	p.settings.Set("model", dialect.Scalar(p.at, p.label))
+	p.usesContext = true
+	return nil
+}
+
+// shellQuoted returns a word as the shell reads it.
+func shellQuoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -1,0 +1,29 @@
+import asyncio, importlib.util, inspect, json, os, sys
+
+file, function, config = sys.argv[1:4]
+path = os.path.join(os.environ.get("WAZA_SUITE_DIR", ""), file)
+prompt = sys.stdin.read()
+context = json.loads(os.environ.get("WAZA_CONTEXT") or "{}")
+
+# What the provider prints goes to the standard error, so that only the answer is on the standard output.
+answer = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+
+sys.path.insert(0, os.path.dirname(path))
+spec = importlib.util.spec_from_file_location("provider", path)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+result = getattr(module, function)(prompt, {"id": "file://" + file, "config": json.loads(config)}, context)
+if inspect.isawaitable(result):
+    result = asyncio.run(result)
+if not isinstance(result, dict):
+    sys.exit("the provider must return a dict with output, got " + type(result).__name__)
+if result.get("error"):
+    sys.exit(str(result["error"]))
+if not isinstance(result.get("output"), str):
+    sys.exit("the output of the provider must be a text, got " + type(result.get("output")).__name__)
+usage = result.get("tokenUsage") or {}
+if usage:
+    event = {"type": "usage", "input_tokens": usage.get("prompt", 0), "output_tokens": usage.get("completion", 0), "total_tokens": usage.get("total", 0)}
+    os.write(3, (json.dumps({**event, "cost_usd": result.get("cost") or 0}) + "\n").encode())
+print(result["output"], file=answer, flush=True)
