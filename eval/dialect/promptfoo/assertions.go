@@ -275,6 +275,7 @@ var undecidable = map[string]string{
 	"is-valid-openai-function-call": "it needs the tools of a provider's config, which waza does not offer to models",
 	"is-valid-openai-tools-call":    "it needs the tools of a provider's config, which waza does not offer to models",
 	"ruby":                          "waza runs no Ruby",
+	"webhook":                       "waza sends answers to no server; use javascript, python or llm-rubric",
 	"trace-span-count":              "waza records no spans; use trajectory:step-count",
 	"trace-span-duration":           "waza records no spans; use latency",
 	"trace-error-spans":             "waza records no spans",
