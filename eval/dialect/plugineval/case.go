@@ -316,7 +316,7 @@ func (c *testCase) addExecution() {
 		c.warn(v.src, v.Node, "allowed_tools has no effect: agents can use all their tools, and the sandbox limits what these reach")
 	}
 	if v := c.get("append_system_prompt"); dialect.TextOf(v.Node) != "" {
-		c.block(v.src, v.Node, "append_system_prompt is not supported")
+		c.inputs.Set("system_prompt", dialect.Scalar(c.at(v), dialect.TextOf(v.Node)))
 	}
 	if v := c.get("plugins"); v.Node != nil && (v.Kind != yaml.SequenceNode || len(v.Content) > 0) {
 		c.block(v.src, v.Node, "the case names plugins, and agents get the skills of the nearest one")

@@ -87,12 +87,25 @@ func (c *testCase) addAnswer(response dialect.Map, m *markdown, dir string) {
 			c.block(m.src, p.Key, "the mock %s: %s is not supported", m.src.Name, text.Clip(key, 60))
 		}
 	}
-	if response.Len() == 0 {
+	switch place := inputPlace().FindString(answer); {
+	case place == "":
+	case argumentPlace().MatchString(place):
+		response.Set("fill_input", dialect.Scalar(nil, true))
+	default:
+		c.block(m.src, nil, "the mock %s: %s is not supported: it must name an argument, as {{input.NAME}} does", m.src.Name, text.Clip(place, 60))
+	}
+	if decode.Lookup(response.Node, "error") == nil {
 		response.Set("return", dialect.Scalar(nil, answer))
 	}
 }
 
 const fileOpen, placeholderOpen, placeholderClose = "{{file:", "{{", "}}"
+
+// Places of the arguments of a call in an answer.
+var (
+	inputPlace    = text.Pattern(`\{\{\s*input\b[^{}]*\}\}`)
+	argumentPlace = text.Pattern(`^\{\{\s*input\.[^{}\s]+\s*\}\}$`)
+)
 
 // withFiles returns the answer of a mock with the texts of the files that it names. They are relative to
 // the folder of mocks, or to the one above.
@@ -113,8 +126,6 @@ func (c *testCase) withFiles(answer, dir string) (string, error) {
 				return "", err
 			}
 			b.WriteString(content)
-		case closed && strings.HasPrefix(strings.TrimSpace(inside), "input"):
-			return "", fmt.Errorf("{{%s}} is not supported: answers of waza do not depend on arguments", text.Clip(inside, 40))
 		default:
 			b.WriteString(placeholderOpen)
 			answer = after

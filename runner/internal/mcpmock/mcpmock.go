@@ -10,6 +10,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -87,6 +88,7 @@ type response struct {
 	patterns surroundings.Patterns
 	fits     *jsonschema.Schema // nil if all arguments are valid
 	result   *mcp.CallToolResult
+	fill     bool // result contains arguments
 }
 
 func newTool(server, name string, m surroundings.MockTool) (*tool, error) {
@@ -120,7 +122,7 @@ func newResponse(m *surroundings.MockResponse) (r response, err error) {
 	if m.Error != "" {
 		said = m.Error
 	}
-	r.result = result(said, m.Error != "")
+	r.result, r.fill = result(said, m.Error != ""), m.FillInput && (isText || m.Error != "")
 	return r, nil
 }
 
@@ -140,12 +142,49 @@ func (t *tool) call(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolR
 	whole := string(compact(args))
 	for _, r := range t.responses {
 		if r.matches(args, whole) {
-			return r.result, nil
+			return r.answer(args), nil
 		}
 	}
 	return result(fmt.Sprintf("the mock of tool %s of MCP server %s has no response for the arguments %s", t.name,
 		t.server, text.Clip(whole, maxShown)),
 		true), nil
+}
+
+// inputName is a place of an argument in an answer.
+var inputName = text.Pattern(`\{\{\s*input\.([^{}\s]+)\s*\}\}`)
+
+// maxAnswer limits an answer with arguments in it, in bytes.
+const maxAnswer = 4 << 20
+
+// answer returns the result for the arguments of a call.
+func (r *response) answer(args map[string]any) *mcp.CallToolResult {
+	if !r.fill {
+		return r.result
+	}
+	content, _ := r.result.Content[0].(*mcp.TextContent) // the only kind of newResponse
+	left := maxAnswer - len(content.Text)
+	said := inputName().ReplaceAllStringFunc(content.Text, func(place string) (filled string) {
+		if left < 0 {
+			return ""
+		}
+		defer func() { left -= len(filled) }()
+		var v any = args
+		for key := range strings.SplitSeq(inputName().FindStringSubmatch(place)[1], ".") {
+			object, _ := v.(map[string]any)
+			v = object[key]
+		}
+		switch v := v.(type) {
+		case nil:
+			return ""
+		case string:
+			return v
+		}
+		return string(compact(v))
+	})
+	if left < 0 {
+		return result(fmt.Sprintf("the answer of the mock has more than %d bytes", maxAnswer), true)
+	}
+	return result(said, r.result.IsError)
 }
 
 // matches reports whether all conditions of a response hold.

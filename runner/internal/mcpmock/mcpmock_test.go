@@ -103,6 +103,18 @@ func TestAnswers(t *testing.T) {
 	require.Less(t, len(long), maxShown+200)
 }
 
+// Answers contain arguments of their call only if they ask for them.
+func TestFilledAnswers(t *testing.T) {
+	t.Parallel()
+	filled := surroundings.MockResponse{Return: "{{input.a}}-{{ input.b.c }}-{{input.none}}-{{input.d}}-{{x}}", FillInput: true}
+	require.Equal(t, `x {{input.d}}-1--["y"]-{{x}}`, answer(t, `{"a":"x {{input.d}}","b":{"c":1},"d":["y"]}`, filled))
+	require.Equal(t, "error: no x", answer(t, `{"a":"x"}`, surroundings.MockResponse{Error: "no {{input.a}}", FillInput: true}))
+	require.Equal(t, "{{input.a}}", answer(t, `{"a":"x"}`, surroundings.MockResponse{Return: "{{input.a}}"}))
+	require.Equal(t, `["{{input.a}}"]`, answer(t, `{"a":"x"}`, surroundings.MockResponse{Return: []any{"{{input.a}}"}, FillInput: true}))
+	many := surroundings.MockResponse{Return: strings.Repeat("{{input.a}}", 100), FillInput: true}
+	require.Contains(t, answer(t, `{"a":"`+strings.Repeat("x", 50_000)+`"}`, many), "error: the answer of the mock has more than 4194304 bytes")
+}
+
 // An agent sees the tools as the suite describes them. The servers end with stop.
 func TestServe(t *testing.T) {
 	t.Parallel()
