@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -31,8 +32,22 @@ type Solution struct {
 	// Directory of the files without content, relative to the suite, else to the task file; solution/
 	// beside the task file when absent.
 	Directory string `yaml:"directory" jsonschema_extras:"x-refers=suite-directory"`
+	// Scripts and files for the follow-up prompts, in their order, such as those of steps. Nothing runs for a
+	// prompt that has none. When absent, script runs for each prompt.
+	FollowUps []SolutionTurn `yaml:"follow_ups"`
 	// Answer to the prompt; the output of script when absent. It can use template variables.
 	Output string `yaml:"output"`
+
+	// ScriptFile is the absolute path of the script; empty without one.
+	ScriptFile string `yaml:"-"`
+}
+
+// A SolutionTurn is the part of a solution for one follow-up prompt.
+type SolutionTurn struct {
+	// Script for the prompt, like that of the solution.
+	Script string `yaml:"script" jsonschema_extras:"x-refers=suite-file"`
+	// Files that waza puts into the workspace before script starts.
+	Files []InputFile `yaml:"files"`
 
 	// ScriptFile is the absolute path of the script; empty without one.
 	ScriptFile string `yaml:"-"`
@@ -55,12 +70,14 @@ func (s *Solution) Sources() []string {
 		return nil
 	}
 	var list []string
-	if s.ScriptFile != "" {
-		list = append(list, s.ScriptFile)
-	}
-	for _, f := range s.Files {
-		if f.Source != "" {
-			list = append(list, f.Source)
+	for _, turn := range append([]SolutionTurn{{Files: s.Files, ScriptFile: s.ScriptFile}}, s.FollowUps...) {
+		if turn.ScriptFile != "" {
+			list = append(list, turn.ScriptFile)
+		}
+		for _, f := range turn.Files {
+			if f.Source != "" {
+				list = append(list, f.Source)
+			}
 		}
 	}
 	return list
@@ -82,14 +99,36 @@ func (c solutionCheck) check() {
 			"solution does nothing: give the path of a script, or a map with script, files or output")
 		return
 	}
-	c.findScript()
+	at := decode.At("solution", "script")
+	if !c.has(at) {
+		at = decode.At("solution")
+	}
+	s.ScriptFile = c.findScript(s.Script, at)
 	dir := c.solutionDir()
-	for i := range s.Files {
-		f := &s.Files[i]
-		at := decode.At("solution", "files", i, "path")
+	c.checkFiles(s.Files, dir, "solution", "files")
+	if len(s.FollowUps) > 0 && s.Script == "" {
+		c.reportf(decode.Error, decode.CodeMissingField, decode.At("solution", "follow_ups"), "solution.follow_ups needs a script for the first prompt")
+	}
+	if n := len(c.task.Inputs.FollowUpPrompts); len(s.FollowUps) > n {
+		c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("solution", "follow_ups", n),
+			"solution.follow_ups has %d entries, and the task %d follow-up prompts", len(s.FollowUps), n)
+	}
+	for i := range s.FollowUps {
+		turn := &s.FollowUps[i]
+		turn.ScriptFile = c.findScript(turn.Script, decode.At("solution", "follow_ups", i, "script"))
+		c.checkFiles(turn.Files, dir, "solution", "follow_ups", i, "files")
+	}
+}
+
+// checkFiles checks the files of a list at a place. dir contains those without content.
+func (c solutionCheck) checkFiles(list []InputFile, dir string, place ...any) {
+	key := decode.At(place...).String()
+	for i := range list {
+		f := &list[i]
+		at := decode.At(append(slices.Clip(place), i, "path")...)
 		switch {
 		case strings.TrimSpace(f.Path) == "":
-			c.reportf(decode.Error, decode.CodeMissingField, at, "solution.files[%d] has no path", i)
+			c.reportf(decode.Error, decode.CodeMissingField, at, "%s[%d] has no path", key, i)
 			continue
 		case !filepath.IsLocal(filepath.FromSlash(f.Path)) || path.Clean(f.Path) == "." || strings.ContainsRune(f.Path, 0):
 			c.reportf(decode.Error, decode.CodeEscapingPath, at, "path %q must be relative and inside the workspace", text.Clip(f.Path, 80))
@@ -106,28 +145,25 @@ func (c solutionCheck) check() {
 	}
 }
 
-// findScript finds the script of the solution.
-func (c solutionCheck) findScript() {
-	s, l := c.task.Solution, c.loader
-	if s.Script == "" {
-		return
+// findScript returns the absolute path of a script of the solution; empty if there is none, or after a
+// finding.
+func (c solutionCheck) findScript(script string, at decode.Path) string {
+	l := c.loader
+	if script == "" {
+		return ""
 	}
-	at := decode.At("solution", "script")
-	if !c.has(at) {
-		at = decode.At("solution")
-	}
-	if strings.ContainsRune(s.Script, 0) {
+	if strings.ContainsRune(script, 0) {
 		c.reportf(decode.Error, decode.CodeEscapingPath, at, "the path of a script must not contain NUL")
-		return
+		return ""
 	}
-	file, tried, ok := l.suite.Resolve(s.Script, l.beside(c.task))
+	file, tried, ok := l.suite.Resolve(script, l.beside(c.task))
 	l.dependsOn(tried...)
 	if !ok {
-		c.reportf(decode.Error, decode.CodeMissingFile, at, "no such script: %s (tried %s)", text.Clip(s.Script, 200), l.displayAll(tried))
-		return
+		c.reportf(decode.Error, decode.CodeMissingFile, at, "no such script: %s (tried %s)", text.Clip(script, 200), l.displayAll(tried))
+		return ""
 	}
-	s.ScriptFile = file
 	c.checkFile("script of the solution", file, MaxSolutionScript, at)
+	return file
 }
 
 // solutionDir returns the absolute path of the directory with the files of the solution.

@@ -26,13 +26,14 @@ func (t *Trial) Converse(ctx context.Context, ask func(num int, prompt string) (
 			return err
 		}
 		more := false
-		if prompt, more, err = t.next(ctx, Turn{Num: num, Outcome: out}); err != nil || !more {
+		if prompt, more, err = t.Next(ctx, Turn{Num: num, Outcome: out}); err != nil || !more {
 			return err
 		}
 	}
 }
 
-func (t *Trial) next(ctx context.Context, turn Turn) (prompt string, more bool, err error) {
+// Next returns the prompt that follows a turn: that of After, else that of FollowUps.
+func (t *Trial) Next(ctx context.Context, turn Turn) (prompt string, more bool, err error) {
 	if t.After != nil {
 		return t.After(ctx, turn)
 	}

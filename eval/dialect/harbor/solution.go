@@ -8,33 +8,55 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"waza/eval/decode"
 	"waza/eval/dialect"
 )
 
 // solutionInside is the folder where the script of a solution finds its files.
 const solutionInside = "/solution"
 
-// addSolution sets the solution of a task without steps.
+// addSolution sets the solution of the task, if each step has one.
 func (tr *translator) addSolution() {
-	if !tr.exists("solution/solve.sh") {
-		return
+	var turns []dialect.Map
+	for i := range tr.steps {
+		turn, ok := tr.solutionOf(&tr.steps[i])
+		if !ok {
+			return
+		}
+		turns = append(turns, turn)
 	}
-	script := dialect.Scalar(nil, "solution/solve.sh")
-	files := tr.solutionFiles()
-	if len(files) == 0 {
-		tr.task.Set("solution", script)
-		return
+	solution := turns[0]
+	if len(turns) > 1 {
+		list := dialect.List(nil)
+		for _, turn := range turns[1:] {
+			list.Content = append(list.Content, turn.Node)
+		}
+		solution.Set("follow_ups", list)
 	}
-	solution := dialect.NewMap(nil)
-	solution.Set("script", script)
-	solution.Set("files", dialect.List(nil, files...))
-	tr.task.Set("solution", solution.Node)
-	tr.inWorkspace(solutionInside, false)
+	if solution.Len() == 1 {
+		tr.task.Set("solution", decode.Lookup(solution.Node, "script"))
+	} else {
+		tr.task.Set("solution", solution.Node)
+	}
 }
 
-// solutionFiles returns the files beside the script.
-func (tr *translator) solutionFiles() (list []*yaml.Node) {
-	dir := tr.path("solution")
+// solutionOf returns the script and the files of the solution of a step.
+func (tr *translator) solutionOf(s *step) (turn dialect.Map, ok bool) {
+	script := s.file("solution/solve.sh")
+	if !tr.exists(script) {
+		return turn, false
+	}
+	turn = dialect.NewMap(nil)
+	turn.Set("script", dialect.Scalar(nil, script))
+	if files := tr.solutionFiles(tr.path(s.file("solution"))); len(files) > 0 {
+		turn.Set("files", dialect.List(nil, files...))
+		tr.inWorkspace(solutionInside, false)
+	}
+	return turn, true
+}
+
+// solutionFiles returns the files of a folder except for the script.
+func (tr *translator) solutionFiles(dir string) (list []*yaml.Node) {
 	if _, err := tr.Files.List(dir); err != nil {
 		return nil
 	}

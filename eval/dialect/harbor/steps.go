@@ -109,6 +109,7 @@ func (tr *translator) addSteps() {
 	tr.inputs.Set("follow_up_prompts", prompts)
 	tr.inputs.Set("checkpoints", points)
 	tr.addCombination()
+	tr.addSolution()
 }
 
 // workdirOf returns what a step copies into the work folder before its prompt.

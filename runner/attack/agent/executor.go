@@ -134,22 +134,54 @@ func (x *actor) solve(ctx context.Context, t *executor.Trial) (executor.Outcome,
 	if s.ScriptFile == "" {
 		return x.answer(ctx, t, reply)
 	}
-	script, err := x.suite.ReadFile(s.ScriptFile, eval.MaxSolutionScript)
+	script, err := x.script(s.ScriptFile)
 	if err != nil {
-		return executor.Outcome{}, executor.Permanent(fmt.Errorf("solution: %s: %w", s.ScriptFile, err))
+		return executor.Outcome{}, err
 	}
-	if strings.ContainsRune(string(script), 0) {
-		return executor.Outcome{}, executor.Permanent(fmt.Errorf("solution: %s is not a script: it contains NUL", s.ScriptFile))
+	current := s.ScriptFile
+	with := *t
+	with.Env = append(slices.Clip(t.Env), script)
+	if len(s.FollowUps) > 0 {
+		with.After = func(ctx context.Context, turn executor.Turn) (prompt string, more bool, err error) {
+			if prompt, more, err = t.Next(ctx, turn); err != nil || !more {
+				return prompt, more, err
+			}
+			next := eval.SolutionTurn{}
+			if turn.Num <= len(s.FollowUps) {
+				next = s.FollowUps[turn.Num-1]
+			}
+			current = next.ScriptFile
+			if script, err = x.script(current); err == nil {
+				err = x.putFiles(dir, next.Files, t.Expand)
+			}
+			with.Env = append(slices.Clip(t.Env), script)
+			return prompt, more, err
+		}
 	}
-	out, err := x.start(ctx, t, scriptVariable+"="+string(script))
+	out, err := x.process.Execute(ctx, &with)
 	if exit := (*proc.ExitError)(nil); errors.As(err, &exit) {
 		_, said, _ := strings.Cut(err.Error(), exit.Error())
-		err = fmt.Errorf("%s: %w%s", filepath.Base(s.ScriptFile), exit, said)
+		err = fmt.Errorf("%s: %w%s", filepath.Base(current), exit, said)
 	}
 	if s.Output != "" {
 		out.Output = reply("")
 	}
 	return out, err
+}
+
+// script returns the variable with the text of a script of a solution, which does nothing without a file.
+func (x *actor) script(file string) (variable string, err error) {
+	if file == "" {
+		return scriptVariable + "=:", nil
+	}
+	script, err := x.suite.ReadFile(file, eval.MaxSolutionScript)
+	if err != nil {
+		return "", executor.Permanent(fmt.Errorf("solution: %s: %w", file, err))
+	}
+	if strings.ContainsRune(string(script), 0) {
+		return "", executor.Permanent(fmt.Errorf("solution: %s is not a script: it contains NUL", file))
+	}
+	return scriptVariable + "=" + string(script), nil
 }
 
 // putFiles writes the files of a solution to the workspace, in place of files with the same paths.
