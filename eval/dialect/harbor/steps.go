@@ -2,6 +2,7 @@ package harbor
 
 import (
 	"fmt"
+	"math"
 	"path"
 	"path/filepath"
 	"slices"
@@ -154,9 +155,17 @@ func (tr *translator) healthCheck(n *yaml.Node) []*yaml.Node {
 	}
 	interval := tr.seconds(lookup(n, "interval_sec"), 5, "healthcheck.interval_sec")
 	limit := tr.seconds(lookup(n, "timeout_sec"), 30, "healthcheck.timeout_sec")
+	pause := fmt.Sprintf("sleep %v", interval)
+	if start := lookup(n, "start_period_sec"); start != nil && start.Value != "0" && start.Value != "0.0" {
+		period := tr.seconds(start, 1, "healthcheck.start_period_sec")
+		early := tr.seconds(lookup(n, "start_interval_sec"), 5, "healthcheck.start_interval_sec")
+		free := int(math.Ceil(period / early)) // tries that do not count
+		retries += free
+		pause = fmt.Sprintf("if [ $n -le %d ]; then sleep %v; else sleep %v; fi", free, early, interval)
+	}
 	return []*yaml.Node{dialect.Scalar(command, fmt.Sprintf(
-		"%sn=0; until timeout %v sh -c %s; do n=$((n+1)); [ $n -lt %d ] || { echo the health check failed; exit 1; }; sleep %v; done",
-		tr.atWorkdir(), limit, shellWord(command.Value), retries, interval))}
+		"%sn=0; until timeout %v sh -c %s; do n=$((n+1)); [ $n -lt %d ] || { echo the health check failed; exit 1; }; %s; done",
+		tr.atWorkdir(), limit, shellWord(command.Value), retries, pause))}
 }
 
 // atWorkdir returns the start of a command in the work folder. In the work folder of an image, commands
