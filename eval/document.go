@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"waza/eval/decode"
 	"waza/eval/dialect"
 )
 
@@ -27,14 +28,24 @@ func (s *Suite) Document(file string) *dialect.Document {
 	var defaults Config
 	defaults.SetDefaults()
 	for _, key := range setKeys(&s.Config, &defaults) {
-		if slices.Contains(settings, key) {
-			d.Settings = append(d.Settings, "config."+key)
-		} else {
-			d.Others = append(d.Others, "config."+key)
+		name := "config." + key.Name
+		switch {
+		case key.Name == "skill_directories":
+			d.Others = append(d.Others, dialect.Key{Name: name, Value: s.paths(s.Config.SkillDirectories)})
+		case slices.Contains(settings, key.Name):
+			d.Settings = append(d.Settings, dialect.Key{Name: name, Value: key.Value})
+		default:
+			d.Others = append(d.Others, dialect.Key{Name: name, Value: key.Value})
+		}
+	}
+	for _, p := range dialect.Pairs(decode.Lookup(s.src.Root, "config")) {
+		var value any
+		if !decode.TakesKey(&s.Config, p.Key.Value) && p.Value != nil && p.Value.Decode(&value) == nil {
+			d.Settings = append(d.Settings, dialect.Key{Name: "config." + p.Key.Value, Value: value})
 		}
 	}
 	for _, t := range s.Tasks {
-		d.Cases = append(d.Cases, t.document())
+		d.Cases = append(d.Cases, s.caseOf(t))
 	}
 	if s.Triggers != nil {
 		d.Triggers = s.Triggers.document(s)
@@ -42,28 +53,66 @@ func (s *Suite) Document(file string) *dialect.Document {
 	return d
 }
 
-func (t *Task) document() dialect.Case {
+// paths returns absolute paths.
+func (s *Suite) paths(names []string) []string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = s.Path(name)
+	}
+	return list
+}
+
+func (s *Suite) caseOf(t *Task) dialect.Case {
 	c := dialect.Case{
 		ID: t.ID, Name: t.Name, Description: t.Description, Prompt: t.Inputs.Prompt, Tags: t.Tags, FollowUps: t.Inputs.FollowUpPrompts,
-		Others: setKeys(t, &Task{Enabled: true}, "id", "name", "description", "tags", "inputs", "graders"),
+		Files: filesOf(t.Inputs.Files), Checks: checksOf(t.Effective), Skills: t.Skills,
+		Others: setKeys(t, &Task{Enabled: true, ScoreThreshold: s.ScoreThreshold}, "id", "name", "description", "tags", "inputs", "graders"),
+	}
+	for i, key := range c.Others {
+		switch key.Name {
+		case "skill_directories":
+			c.Others[i].Value = s.paths(t.SkillDirectories)
+		case "solution":
+			c.Others[i].Value = dialect.Solution{Script: t.Solution.ScriptFile, Files: filesOf(t.Solution.Files), Output: t.Solution.Output}
+		}
 	}
 	for _, key := range setKeys(&t.Inputs, &Inputs{}, "prompt", "prompt_file", "follow_up_prompts", "files") {
-		c.Others = append(c.Others, "inputs."+key)
+		if key.Name == "checkpoints" {
+			key.Value = checkpointsOf(t.Inputs.Checkpoints)
+		}
+		c.Others = append(c.Others, dialect.Key{Name: "inputs." + key.Name, Value: key.Value})
 	}
-	for _, f := range t.Inputs.Files {
-		c.Files = append(c.Files, dialect.File{Path: f.Path, Source: f.Source, Content: f.Content})
+	return c
+}
+
+func filesOf(files []InputFile) (list []dialect.File) {
+	for _, f := range files {
+		list = append(list, dialect.File{Path: f.Path, Source: f.Source, Content: f.Content})
 	}
-	for _, g := range t.Effective {
+	return list
+}
+
+func checkpointsOf(points []Checkpoint) (list []dialect.CaseCheckpoint) {
+	for _, p := range points {
+		list = append(list, dialect.CaseCheckpoint{
+			AfterTurn: p.AfterTurn, OnFailure: p.OnFailure, Checks: checksOf(p.Graders), Files: filesOf(p.Files), Setup: p.Setup,
+		})
+	}
+	return list
+}
+
+func checksOf(graders []*Grader) (list []dialect.Check) {
+	for _, g := range graders {
 		check := dialect.Check{
 			Name: g.Name, Type: g.Type, Weight: g.Weight, Config: g.Config,
 			Others: setKeys(g, &Grader{}, "name", "type", "weight"),
 		}
 		if g.Group != nil {
-			check.Others = append(check.Others, "group "+g.Group.Name)
+			check.Others = append(check.Others, dialect.Key{Name: "group", Value: dialect.Group(*g.Group)})
 		}
-		c.Checks = append(c.Checks, check)
+		list = append(list, check)
 	}
-	return c
+	return list
 }
 
 func (t *TriggerTests) document(s *Suite) *dialect.Triggers {
@@ -87,8 +136,8 @@ func (t *TriggerTests) document(s *Suite) *dialect.Triggers {
 }
 
 // setKeys returns the keys of a struct whose values differ from the defaults, without those of except.
-// Both are pointers to structs of the same type.
-func setKeys(v, defaults any, except ...string) (keys []string) {
+// Both are pointers to structs of the same type. Values are no pointers.
+func setKeys(v, defaults any, except ...string) (keys dialect.Keys) {
 	value, standard := reflect.ValueOf(v).Elem(), reflect.ValueOf(defaults).Elem()
 	for i := range value.NumField() {
 		key := value.Type().Field(i).Tag.Get("yaml")
@@ -96,7 +145,7 @@ func setKeys(v, defaults any, except ...string) (keys []string) {
 			continue
 		}
 		if !reflect.DeepEqual(value.Field(i).Interface(), standard.Field(i).Interface()) {
-			keys = append(keys, key)
+			keys = append(keys, dialect.Key{Name: key, Value: reflect.Indirect(value.Field(i)).Interface()})
 		}
 	}
 	return keys

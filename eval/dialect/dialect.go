@@ -35,11 +35,14 @@ type Dialect struct {
 	// Translate fills in the suite and the tasks of a translation. It reports every key
 	// that it cannot translate: an error if a verdict would change, else a warning.
 	Translate func(*Translation)
-	// FileName is the usual name of a file that Write writes.
+	// Target is the value of `waza convert --to` that people usually write for this format.
+	Target string
+	// FileName is the usual name of a file that Write writes; empty for a folder of several files.
 	FileName string
 	// Write returns a suite in this format, and adds the parts that the format cannot say to the losses of
-	// the document. Nil if waza only reads the format.
-	Write func(*Document) ([]byte, error)
+	// the document. With a FileName, the suite is one file, whose path does not matter. Else the paths are
+	// relative to the folder File of the document. Nil if waza only reads the format.
+	Write func(*Document) ([]File, error)
 }
 
 // A Translation is a suite in the format of another tool on its way to an eval.yaml. One goroutine

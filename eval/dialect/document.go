@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 // A Document is the content of a suite for [Dialect.Write], without places.
@@ -18,7 +19,7 @@ type Document struct {
 	Baseline bool
 	// Others are the keys that the suite sets besides, Settings those of config that only say how to run
 	// it, such as "config.workers".
-	Others, Settings []string
+	Others, Settings Keys
 	// Losses are the parts that the format cannot say. Write adds to them.
 	Losses []Loss
 }
@@ -44,22 +45,79 @@ type Case struct {
 	Tags, FollowUps               []string
 	Files                         []File
 	Checks                        []Check
-	Others                        []string // keys that the task sets besides
+	Skills                        []string // absolute directories of the skills that its agent gets
+	Others                        Keys     // keys that the task sets besides, such as "inputs.setup"
 }
 
-// A File is an input of a case: Content, or the file at the absolute path Source, at Path in the
-// workspace.
+// A File is an input of a case, or a file that a writer wrote: Content, or the file or folder at the absolute
+// path Source, at Path in the workspace or in the folder of the suite. Path has slashes.
 type File struct {
 	Path, Source string
 	Content      *string
 }
+
+// TextFile returns a file with a content.
+func TextFile(path, content string) File { return File{Path: path, Content: &content} }
 
 // A Check is a grader of a case.
 type Check struct {
 	Name, Type string
 	Weight     float64
 	Config     map[string]any
-	Others     []string // keys that the grader sets besides
+	Others     Keys // keys that the grader sets besides; a [Group] with the key "group"
+}
+
+// A Group is a group of graders as its members know it.
+type Group struct {
+	Name      string
+	Weight    float64
+	Threshold *float64
+	Optional  bool
+}
+
+// A CaseCheckpoint grades a case after a turn, which counts from 1. Lists of them have the key
+// "inputs.checkpoints" of a case.
+type CaseCheckpoint struct {
+	AfterTurn int
+	OnFailure string // "continue" if empty
+	Checks    []Check
+	Files     []File
+	Setup     []string
+}
+
+// A Solution is the known right way to do a case. It has the key "solution" of a case.
+type Solution struct {
+	Script string // absolute path of the script; empty without one
+	Files  []File
+	Output string
+}
+
+// Keys are keys with their values. Writers take those that a format can say, and lose the rest.
+type Keys []Key
+
+// A Key is a key with its value, whose type is that of the suite's field. Paths are absolute.
+type Key struct {
+	Name  string
+	Value any
+}
+
+// Take removes a key and returns its value; ok is false if it is absent or has another type.
+func Take[T any](keys *Keys, name string) (value T, ok bool) {
+	for i, k := range *keys {
+		if k.Name != name {
+			continue
+		}
+		if value, ok = k.Value.(T); ok {
+			*keys = slices.Delete(slices.Clone(*keys), i, i+1)
+		}
+		return value, ok
+	}
+	return value, false
+}
+
+// Has reports whether a key is among the keys.
+func (k Keys) Has(name string) bool {
+	return slices.ContainsFunc(k, func(key Key) bool { return key.Name == name })
 }
 
 // Triggers are trigger tests.
@@ -80,13 +138,13 @@ type TriggerPrompt struct {
 	Half bool
 }
 
-// EncodeJSON returns a value as JSON for people: indented, without escapes for HTML, and with a
+// JSONFile returns a file with a value as JSON for people: indented, without escapes for HTML, and with a
 // newline at the end.
-func EncodeJSON(v any) ([]byte, error) {
+func JSONFile(path string, v any) ([]File, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	err := enc.Encode(v)
-	return b.Bytes(), err
+	return []File{TextFile(path, b.String())}, err
 }

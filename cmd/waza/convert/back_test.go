@@ -78,11 +78,11 @@ func TestRoundTrip(t *testing.T) {
 				// Some files of the examples were never published.
 				require.True(t, !l.Verdict || strings.HasSuffix(l.Part, ": blocked"), "%+v", l)
 			}
-			require.NoError(t, os.WriteFile(path, written, 0o600))
+			require.NoError(t, os.WriteFile(path, []byte(*written[0].Content), 0o600))
 			after, found, err := eval.Load(path, eval.Options{})
 			require.NoError(t, err)
-			require.Empty(t, found.Errors(), "%s", written)
-			require.Equal(t, want, dialecttest.Describe(t, after), "%s", written)
+			require.Empty(t, found.Errors(), "%s", *written[0].Content)
+			require.Equal(t, want, dialecttest.Describe(t, after), "%s", *written[0].Content)
 			require.NoError(t, os.Remove(middle))
 		})
 	}

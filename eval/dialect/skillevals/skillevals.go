@@ -16,6 +16,9 @@ import (
 	"waza/eval/dialect"
 )
 
+// writtenName is the usual name of a file that waza writes.
+const writtenName = "evals.json"
+
 // Dialect returns the dialect.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
@@ -31,7 +34,8 @@ func Dialect() *dialect.Dialect {
 			return filepath.Dir(filepath.Dir(file))
 		},
 		Translate: translate,
-		FileName:  "evals.json",
+		Target:    writtenName,
+		FileName:  writtenName,
 		Write:     write,
 	}
 }

@@ -50,12 +50,12 @@ type written struct {
 
 // write returns a suite as an evals.json. Every check becomes the check or statement that the
 // translation reads as the same grader.
-func write(d *dialect.Document) ([]byte, error) {
+func write(d *dialect.Document) ([]dialect.File, error) {
 	for _, key := range d.Others {
-		d.Lose(true, key, "")
+		d.Lose(true, key.Name, "")
 	}
 	for _, key := range d.Settings {
-		d.Lose(false, key, "waza run has flags for it")
+		d.Lose(false, key.Name, "waza run has flags for it")
 	}
 	if d.Skill != "" && !d.Baseline && len(d.Cases) > 0 {
 		d.Lose(false, "baseline", "cases run with and without the skill")
@@ -80,7 +80,7 @@ func write(d *dialect.Document) ([]byte, error) {
 			doc.Evals = append(doc.Evals, writtenCase{Prompt: p.Prompt, Should: &should, Reason: p.Reason})
 		}
 	}
-	return dialect.EncodeJSON(doc)
+	return dialect.JSONFile(writtenName, doc)
 }
 
 // caseWriter writes one case.
@@ -104,7 +104,7 @@ func (w *caseWriter) write() writtenCase {
 		w.to.Name = c.Name
 	}
 	for _, key := range c.Others {
-		w.lose(true, key, "")
+		w.lose(true, key.Name, "")
 	}
 	w.writeFiles()
 	w.writePrompt()
@@ -156,7 +156,7 @@ func (w *caseWriter) writeFiles() {
 func (w *caseWriter) writeCheck(c *dialect.Check) {
 	part := fmt.Sprintf("grader %q", c.Name)
 	for _, key := range c.Others {
-		w.lose(true, part+" "+key, "")
+		w.lose(true, part+" "+key.Name, "")
 	}
 	if c.Type == "prompt" {
 		w.writeStatements(c, part)

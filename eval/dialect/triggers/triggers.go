@@ -18,6 +18,9 @@ import (
 
 var fileName = text.Pattern(`^(trigger[-_]?evals?|evals?[-_]?triggers?|eval_set|routing([-_].*)?)\.json$`)
 
+// writtenName is the usual name of a file that waza writes.
+const writtenName = "trigger-evals.json"
+
 // Dialect returns the dialect.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
@@ -26,7 +29,8 @@ func Dialect() *dialect.Dialect {
 		Recognizes: recognizes,
 		Home:       func(file string) string { return filepath.Dir(filepath.Dir(file)) },
 		Translate:  translate,
-		FileName:   "trigger-evals.json",
+		Target:     writtenName,
+		FileName:   writtenName,
 		Write:      write,
 	}
 }

@@ -13,15 +13,15 @@ type entry struct {
 
 // write returns the trigger tests of a suite: the list that run_eval.py reads or, with another
 // threshold than its own, a map.
-func write(d *dialect.Document) ([]byte, error) {
+func write(d *dialect.Document) ([]dialect.File, error) {
 	for _, key := range d.Settings {
-		if key != "config.trials_per_task" {
-			d.Lose(false, key, "waza run has flags for it")
+		if key.Name != "config.trials_per_task" {
+			d.Lose(false, key.Name, "waza run has flags for it")
 		}
 	}
 	for _, key := range d.Others {
-		if key != "graders" {
-			d.Lose(true, key, "")
+		if key.Name != "graders" {
+			d.Lose(true, key.Name, "")
 		}
 	}
 	for i := range d.Cases {
@@ -31,7 +31,7 @@ func write(d *dialect.Document) ([]byte, error) {
 	t := d.Triggers
 	if t == nil {
 		d.Lose(true, "trigger_tests", "the suite has none")
-		return dialect.EncodeJSON(entries)
+		return dialect.JSONFile(writtenName, entries)
 	}
 	for _, p := range t.Prompts {
 		e := entry{p.Prompt, p.Should, p.Acceptable, p.Forbidden, p.Reason}
@@ -55,7 +55,7 @@ func write(d *dialect.Document) ([]byte, error) {
 	if t.Threshold == nil {
 		d.Lose(true, "pass_threshold", "a query passes with half of its trials")
 	} else if *t.Threshold != defaultThreshold {
-		return dialect.EncodeJSON(struct {
+		return dialect.JSONFile(writtenName, struct {
 			Skill     string  `json:"skill_name,omitempty"`
 			Threshold float64 `json:"pass_threshold"`
 			Queries   []entry `json:"queries"`
@@ -64,5 +64,5 @@ func write(d *dialect.Document) ([]byte, error) {
 	if d.Skill != "" {
 		d.Lose(false, "skill", "the place of the file names it: skills/NAME/evals/")
 	}
-	return dialect.EncodeJSON(entries)
+	return dialect.JSONFile(writtenName, entries)
 }
