@@ -87,3 +87,73 @@ func TestRoundTrip(t *testing.T) {
 		})
 	}
 }
+
+// Parts that skill evals and trigger sets cannot say are reported, not left out in silence.
+func TestLosses(t *testing.T) {
+	t.Parallel()
+	judges := "tasks: [{id: a, inputs: {prompt: a}, graders: [{name: one, type: prompt, config: {statements: [x], reference: r}}, " +
+		"{name: two, type: prompt, config: {statements: [y]REFERENCE}}]}]\n"
+	for name, c := range map[string]struct {
+		suite, to string
+		want      []dialect.Loss
+	}{
+		"second judge": {
+			strings.Replace(judges, "REFERENCE", ", reference: r", 1), "evals.json",
+			[]dialect.Loss{{Part: `task a: grader "two"`, Reason: "one judge decides all statements of a case"}},
+		},
+		"second reference": {
+			strings.Replace(judges, "REFERENCE", ", reference: s", 1), "evals.json",
+			[]dialect.Loss{
+				{Part: `task a: grader "two" reference`, Reason: "a case has one reference, for all of its statements", Verdict: true},
+				{Part: `task a: grader "two"`, Reason: "one judge decides all statements of a case"},
+			},
+		},
+		"variables in checks": {
+			"inputs: {who: Ada}\ntasks: [{id: a, inputs: {prompt: a}, graders: [{name: names, type: text, config: {contains_cs: ['{{who}}']}}]}]\n", "evals.json",
+			[]dialect.Loss{
+				{Part: "inputs", Verdict: true},
+				{Part: `task a: grader "names"`, Reason: "texts of checks have no template variables", Verdict: true},
+			},
+		},
+		"confidence of a case": {
+			"trigger_tests: {should_trigger_prompts: [{prompt: p, confidence: medium}]}\n", "evals.json",
+			[]dialect.Loss{{Part: "confidence of the trigger test p", Reason: "all prompts have the same weight"}},
+		},
+		"confidence of a query": {
+			"config: {trials_per_task: 3}\ntrigger_tests: {first_tool: true, threshold: 0.5, should_trigger_prompts: [{prompt: p, confidence: medium}]}\n", "triggers",
+			[]dialect.Loss{{Part: "confidence of p", Reason: "all queries have the same weight"}},
+		},
+		"repeated and routed queries": {
+			"config: {trials_per_task: 3}\ntrigger_tests: {first_tool: true, threshold: 0.5, should_not_trigger_prompts: [{prompt: p, skill: other}, p]}\n", "triggers",
+			[]dialect.Loss{
+				{
+					Part: "skill of the trigger test p", Verdict: true,
+					Reason: "a query that should trigger nothing must use neither other nor the skill of the file",
+				},
+				{Part: "trigger test p", Reason: "of two entries with the same query, the last one counts", Verdict: true},
+			},
+		},
+		"options of an executor": {
+			"config: {executor: command, command: cat}\ntasks: [{id: a, inputs: {prompt: a}}]\n", "evals.json",
+			[]dialect.Loss{
+				{Part: "config.executor", Reason: "waza run has flags for it"},
+				{Part: "config.command", Reason: "waza run has flags for it"},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "eval.yaml")
+			require.NoError(t, os.WriteFile(file, []byte("name: s\n"+c.suite), 0o600))
+			suite, found, err := eval.Load(file, eval.Options{})
+			require.NoError(t, err)
+			require.Empty(t, found.Errors())
+			d, err := target(c.to)
+			require.NoError(t, err)
+			doc := suite.Document(file + "x")
+			_, err = d.Write(doc)
+			require.NoError(t, err)
+			require.Equal(t, c.want, doc.Losses)
+		})
+	}
+}

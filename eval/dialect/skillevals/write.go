@@ -2,6 +2,7 @@ package skillevals
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -72,9 +73,15 @@ func write(d *dialect.Document) ([]dialect.File, error) {
 		if t.Threshold != nil {
 			d.Lose(true, "trigger_tests.threshold", "cases with should_trigger need all trials; write them with --to triggers")
 		}
+		if t.FirstTool {
+			d.Lose(true, "trigger_tests.first_tool", "the whole trial decides; write them with --to triggers")
+		}
 		for _, p := range t.Prompts {
 			if p.Skill != "" || len(p.Acceptable)+len(p.Forbidden) > 0 {
 				d.Lose(true, "skills of the trigger test "+p.Prompt, "should_trigger is about the skill of the file")
+			}
+			if p.Half {
+				d.Lose(false, "confidence of the trigger test "+p.Prompt, "all prompts have the same weight")
 			}
 			should := p.Should
 			doc.Evals = append(doc.Evals, writtenCase{Prompt: p.Prompt, Should: &should, Reason: p.Reason})
@@ -86,8 +93,9 @@ func write(d *dialect.Document) ([]dialect.File, error) {
 // caseWriter writes one case.
 type caseWriter struct {
 	*dialect.Document
-	from *dialect.Case
-	to   writtenCase
+	from   *dialect.Case
+	to     writtenCase
+	judged bool // an earlier grader asked a judge
 }
 
 func (w *caseWriter) lose(verdict bool, part, reason string) {
@@ -157,6 +165,9 @@ func (w *caseWriter) writeCheck(c *dialect.Check) {
 	part := fmt.Sprintf("grader %q", c.Name)
 	for _, key := range c.Others {
 		w.lose(true, part+" "+key.Name, "")
+	}
+	if w.Templates && hasVariable(c.Config) {
+		w.lose(true, part, "texts of checks have no template variables")
 	}
 	if c.Type == "prompt" {
 		w.writeStatements(c, part)
@@ -326,15 +337,25 @@ func (w *caseWriter) writeStatements(c *dialect.Check, part string) {
 		w.lose(true, part+" (prompt)", "only a judge with statements has an equivalent")
 		return
 	}
-	for key := range c.Config {
+	for _, key := range slices.Sorted(maps.Keys(c.Config)) {
 		if key != "statements" && key != "reference" {
 			w.lose(true, part+" "+key, "")
 		}
 	}
-	w.to.Expected, _ = c.Config["reference"].(string)
+	reference, _ := c.Config["reference"].(string)
+	switch {
+	case w.judged && reference != w.to.Expected:
+		w.lose(true, part+" reference", "a case has one reference, for all of its statements")
+	case !w.judged:
+		w.to.Expected = reference
+	}
+	if w.judged {
+		w.lose(false, part, "one judge decides all statements of a case")
+	}
+	w.judged = true
 	for _, item := range list {
 		text, label, absent := statement(item)
-		if expected, ok := strings.CutPrefix(text, expectedPrefix); ok && len(list) == 1 && !absent && w.to.Expected == "" {
+		if expected, ok := strings.CutPrefix(text, expectedPrefix); ok && len(list) == 1 && !absent && w.to.Expected == "" && !w.hasStatements() {
 			w.to.Expected = expected
 			return
 		}
@@ -356,6 +377,21 @@ func (w *caseWriter) writeStatements(c *dialect.Check, part string) {
 		w.lose(false, part+" weight", "the judge counts once per statement")
 	}
 }
+
+// hasVariable reports whether a text in a value has a template variable.
+func hasVariable(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.Contains(v, "{{")
+	case []any:
+		return slices.ContainsFunc(v, hasVariable)
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), hasVariable)
+	}
+	return false
+}
+
+func (w *caseWriter) hasStatements() bool { return len(w.to.Expectations)+len(w.to.Forbidden) > 0 }
 
 // statement returns the parts of an item of statements.
 func statement(item any) (text, label string, absent bool) {

@@ -33,13 +33,19 @@ func write(d *dialect.Document) ([]dialect.File, error) {
 		d.Lose(true, "trigger_tests", "the suite has none")
 		return dialect.JSONFile(writtenName, entries)
 	}
+	seen := map[string]bool{}
 	for _, p := range t.Prompts {
+		if seen[p.Prompt] {
+			d.Lose(true, "trigger test "+p.Prompt, "of two entries with the same query, the last one counts")
+		}
+		seen[p.Prompt] = true
 		e := entry{p.Prompt, p.Should, p.Acceptable, p.Forbidden, p.Reason}
 		switch {
 		case p.Skill != "" && p.Should:
 			e.Sign = p.Skill
 		case p.Skill != "":
 			e.Forbidden = append([]string{p.Skill}, e.Forbidden...)
+			d.Lose(true, "skill of the trigger test "+p.Prompt, "a query that should trigger nothing must use neither "+p.Skill+" nor the skill of the file")
 		}
 		if p.Half {
 			d.Lose(false, "confidence of "+p.Prompt, "all queries have the same weight")
