@@ -32,6 +32,8 @@ type Loss struct {
 	Reason string `json:"reason,omitempty"`
 	// Verdict means that verdicts can change without the part.
 	Verdict bool `json:"verdict,omitempty"`
+
+	inCase bool // a comment in the file names it
 }
 
 // Lose adds a loss.

@@ -15,6 +15,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/dialect"
+	"waza/eval/dialect/builtin"
 	"waza/eval/files"
 )
 
@@ -55,7 +56,7 @@ func Seed(f *testing.F, format string, isSuite func(path string) bool) {
 
 // Fuzz fuzzes the content of the suite file at a path relative to a directory, beside files with a fixed
 // content. No content makes the loader fail, and a suite without errors has something to run and can be
-// written as an eval.yaml. Without other files, it has no more tasks than its file has bytes.
+// written as an eval.yaml and in each format that waza writes. Without other files, it has no more tasks than its file has bytes.
 func Fuzz(f *testing.F, name string, beside ...map[string]string) {
 	f.Helper()
 	path := filepath.Join(f.TempDir(), name)
@@ -83,6 +84,12 @@ func Fuzz(f *testing.F, name string, beside ...map[string]string) {
 		require.NoError(t, err)
 		_, err = dialect.Encode(root)
 		require.NoError(t, err)
+		for _, d := range builtin.All() {
+			if d.Write != nil {
+				_, err := d.Write(suite.Document(filepath.Join(filepath.Dir(path), "written")))
+				require.NoError(t, err)
+			}
+		}
 	})
 }
 
@@ -99,7 +106,8 @@ func Shared(t *testing.T, format string, patterns ...string) {
 	if len(found) == 0 {
 		t.Skip("no shared suites beside the checkout")
 	}
-	for _, path := range found {
+	for _, original := range found {
+		path := copied(t, original)
 		suite, diags, err := eval.Load(path, eval.Options{})
 		require.NoError(t, err)
 		require.Empty(t, diags.Errors(), path)
@@ -109,7 +117,18 @@ func Shared(t *testing.T, format string, patterns ...string) {
 			require.NotEmpty(t, task.Inputs.Prompt, path)
 			require.True(t, len(task.Effective) > 0 || task.Blocked != "", path)
 		}
+		require.NotContains(t, requireSameWhenWritten(t, suite), "error: ", path)
 	}
+}
+
+// copied returns the path of a shared suite in a copy of its folder of formats.
+func copied(t *testing.T, path string) string {
+	t.Helper()
+	_, rest, _ := strings.Cut(filepath.ToSlash(path), "/suites/formats/")
+	name, inside, _ := strings.Cut(rest, "/")
+	dir := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.FromSlash(strings.TrimSuffix(filepath.ToSlash(path), "/"+inside)))))
+	return filepath.Join(dir, filepath.FromSlash(inside))
 }
 
 // archives returns the archives of a format, seen from a package of a dialect.
@@ -168,6 +187,7 @@ func load(t *testing.T, path string) string {
 		b.WriteString(tasks)
 		if !found.HasErrors() {
 			requireSameWhenTranslated(t, suite, tasks)
+			b.WriteString(requireSameWhenWritten(t, suite))
 		}
 	}
 	for _, d := range found {

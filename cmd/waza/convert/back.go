@@ -185,11 +185,7 @@ func reportLosses(doc *dialect.Document, to output.Streams) error {
 		if l.Verdict {
 			severity, changed = "error", true
 		}
-		text := fmt.Sprintf("%s: not written: %s", severity, l.Part)
-		if l.Reason != "" {
-			text += ": " + l.Reason
-		}
-		fmt.Fprintln(to.Stderr, output.Clean(text))
+		fmt.Fprintln(to.Stderr, output.Clean(severity+": "+l.String()))
 	}
 	if changed {
 		return exit.With(exit.Failed)

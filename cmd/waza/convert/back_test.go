@@ -153,7 +153,10 @@ func TestLosses(t *testing.T) {
 			doc := suite.Document(file + "x")
 			_, err = d.Write(doc)
 			require.NoError(t, err)
-			require.Equal(t, c.want, doc.Losses)
+			if d.Name == "skill-evals" {
+				c.want = append([]dialect.Loss{{Part: "skill", Reason: "a file names a skill, so skill_name is the name of the suite"}}, c.want...)
+			}
+			require.ElementsMatch(t, c.want, doc.Losses)
 		})
 	}
 }

@@ -73,18 +73,20 @@ func convert(c *cli.Context, to output.Streams) error {
 	if suite == nil || found.HasErrors() {
 		return exit.Usagef("waza validate "+path+" lists all findings", "%s: the suite is invalid: %s", path, report.DiagnosticsSummary(found.Errors()))
 	}
-	if c.String("to") != "" {
-		return writeBack(c, suite, to)
-	}
-	if suite.Format == "" {
+	if suite.Format == "" && c.String("to") == "" {
 		return exit.Usagef("waza convert takes a suite in the format of another tool, see waza list", "%s is an eval.yaml already", path)
 	}
 	root, err := suite.Node()
 	if err != nil {
 		return exit.Usagef("use fewer aliases", "%s: %v", path, err)
 	}
-	if err := refuseSecrets(path, root); err != nil {
-		return err
+	if suite.Format != "" { // whose translation has the values of variables
+		if err := refuseSecrets(path, root); err != nil {
+			return err
+		}
+	}
+	if c.String("to") != "" {
+		return writeBack(c, suite, to)
 	}
 	setAgent(dialect.Map{Node: root}, c.String("agent"))
 	text, err := dialect.Encode(root)

@@ -21,7 +21,7 @@ func refuseSecrets(path string, root *yaml.Node) error {
 		return nil
 	}
 	return exit.Usagef("waza run "+path+" runs the original, which needs no conversion",
-		"%s: the eval.yaml would contain the value of the variable %s, which is secret by its name", path, text.Clip(name, 60))
+		"%s: the file would contain the value of the variable %s, which is secret by its name", path, text.Clip(name, 60))
 }
 
 // secretIn returns the name of a secret variable whose value is in an environment or a header of a suite;

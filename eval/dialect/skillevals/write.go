@@ -64,6 +64,7 @@ func write(d *dialect.Document) ([]dialect.File, error) {
 	doc := document{Skill: d.Skill, Description: d.Description, Version: d.Version, Evals: []writtenCase{}}
 	if doc.Skill == "" {
 		doc.Skill = d.Name
+		d.Lose(false, "skill", "a file names a skill, so skill_name is the name of the suite")
 	}
 	for i := range d.Cases {
 		w := &caseWriter{Document: d, from: &d.Cases[i]}
@@ -166,7 +167,7 @@ func (w *caseWriter) writeCheck(c *dialect.Check) {
 	for _, key := range c.Others {
 		w.lose(true, part+" "+key.Name, "")
 	}
-	if w.Templates && hasVariable(c.Config) {
+	if w.Templates && dialect.HasVariable(c.Config) {
 		w.lose(true, part, "texts of checks have no template variables")
 	}
 	if c.Type == "prompt" {
@@ -195,25 +196,6 @@ func (w *caseWriter) writeCheck(c *dialect.Check) {
 	}
 }
 
-// texts returns a list of texts, or one text as a list.
-func texts(v any) ([]string, bool) {
-	switch v := v.(type) {
-	case string:
-		return []string{v}, true
-	case []any:
-		list := make([]string, len(v))
-		for i, item := range v {
-			text, ok := item.(string)
-			if !ok {
-				return nil, false
-			}
-			list[i] = text
-		}
-		return list, len(list) > 0
-	}
-	return nil, false
-}
-
 // ofText are the types of checks for the options of the grader text, ofFile those of file.
 var (
 	ofText = map[string]string{
@@ -228,7 +210,7 @@ func (w *caseWriter) writeOption(c *dialect.Check, key string) bool {
 	if c.Type == "file" && key == "content_patterns" {
 		return w.writeContents(c)
 	}
-	values, ok := texts(c.Config[key])
+	values, ok := dialect.TextsIn(c.Config[key])
 	if !ok {
 		return false
 	}
@@ -277,25 +259,13 @@ func alternatives(patterns []string) []string {
 	}
 	var list []string
 	for _, part := range strings.Split(inner, ")|(?:") {
-		text := unquoted(part)
+		text := dialect.Unquote(part)
 		if regexp.QuoteMeta(text) != part {
 			return nil
 		}
 		list = append(list, text)
 	}
 	return list
-}
-
-// unquoted undoes [regexp.QuoteMeta].
-func unquoted(pattern string) string {
-	var b strings.Builder
-	for i := 0; i < len(pattern); i++ {
-		if pattern[i] == '\\' && i+1 < len(pattern) {
-			i++
-		}
-		b.WriteByte(pattern[i])
-	}
-	return b.String()
 }
 
 // writeContents writes content_patterns with quoted texts as file_contains.
@@ -310,14 +280,14 @@ func (w *caseWriter) writeContents(c *dialect.Check) bool {
 			if key == "path" {
 				continue
 			}
-			patterns, ok := texts(v)
+			patterns, ok := dialect.TextsIn(v)
 			kind := map[string]string{"must_match": "file_contains", "must_not_match": "file_not_contains"}[key]
 			if !ok || kind == "" || file == "" {
 				return false
 			}
 			values := make([]string, len(patterns))
 			for i, p := range patterns {
-				if values[i] = unquoted(p); regexp.QuoteMeta(values[i]) != p {
+				if values[i] = dialect.Unquote(p); regexp.QuoteMeta(values[i]) != p {
 					return false
 				}
 			}
@@ -376,19 +346,6 @@ func (w *caseWriter) writeStatements(c *dialect.Check, part string) {
 	if c.Weight != float64(weight) {
 		w.lose(false, part+" weight", "the judge counts once per statement")
 	}
-}
-
-// hasVariable reports whether a text in a value has a template variable.
-func hasVariable(v any) bool {
-	switch v := v.(type) {
-	case string:
-		return strings.Contains(v, "{{")
-	case []any:
-		return slices.ContainsFunc(v, hasVariable)
-	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(v)), hasVariable)
-	}
-	return false
 }
 
 func (w *caseWriter) hasStatements() bool { return len(w.to.Expectations)+len(w.to.Forbidden) > 0 }

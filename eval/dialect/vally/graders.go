@@ -262,9 +262,12 @@ func (c *check) fileExists(key string) {
 	}
 }
 
+// completedCode is the expression of completed.
+const completedCode = "output !== '' && errors.length === 0"
+
 // completed passes if there is an output and no error. A turn that does not end is an error in waza.
 func (c *check) completed() {
-	c.assert("output !== ''", "errors.length === 0")
+	c.assert(completedCode)
 }
 
 // exitSuccess passes if there is an output.

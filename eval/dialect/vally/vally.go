@@ -13,6 +13,9 @@ import (
 	"waza/eval/dialect"
 )
 
+// writtenName is the usual name of a file that waza writes.
+const writtenName = "eval.yaml"
+
 // Dialect returns the dialect.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
@@ -24,5 +27,8 @@ func Dialect() *dialect.Dialect {
 		},
 		Home:      homeOf,
 		Translate: translate,
+		Target:    "vally",
+		FileName:  writtenName,
+		Write:     write,
 	}
 }
