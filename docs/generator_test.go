@@ -183,7 +183,7 @@ func shapeOf(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[eval.Cells]():
 		value := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
 		return &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{
-			Type: "object", AdditionalProperties: value, Required: []string{"model"},
+			Type: "object", AdditionalProperties: value, AnyOf: []*jsonschema.Schema{{Required: []string{"model"}}, {Required: []string{"name"}}},
 		}}
 	case reflect.TypeFor[provider.KeyCommand]():
 		return &jsonschema.Schema{Ref: "#/$defs/" + typeName(t)}

@@ -16,6 +16,7 @@ type Cells []CellSpec
 
 // A CellSpec is a cell that a suite describes: a model with its parameters.
 type CellSpec struct {
+	Name   string // empty: the model and the parameters are the name
 	Model  string
 	Params []Param // in the order of the suite
 
@@ -50,6 +51,8 @@ func decodeCell(d *decode.Decoder, n *yaml.Node) CellSpec {
 			d.WrongType(value, "a text, a number, true or false")
 		case p.Key.Value == paramModel:
 			cell.Model = value.Value
+		case p.Key.Value == cellName:
+			cell.Name = value.Value
 		default:
 			cell.Params = append(cell.Params, Param{p.Key.Value, decode.ScalarOf(value)})
 			cell.nodes[p.Key.Value] = matrixNodes{key: p.Key, values: []*yaml.Node{p.Value}}
@@ -57,6 +60,30 @@ func decodeCell(d *decode.Decoder, n *yaml.Node) CellSpec {
 		d.Pop()
 	}
 	return cell
+}
+
+// cellName is the key of a cell with its name.
+const cellName = "name"
+
+// named reports whether config.cells has a cell with that name.
+func (c Cells) named(name string) bool {
+	return slices.ContainsFunc(c, func(cell CellSpec) bool { return cell.Name == name })
+}
+
+// checkNames reports cells whose name is not the name of one cell.
+func (l *matrixLoader) checkNames() {
+	names := map[string]bool{}
+	for i, cell := range l.suite.Config.Cells {
+		at := decode.Lookup(cell.node, cellName)
+		switch {
+		case at == nil:
+		case strings.TrimSpace(cell.Name) == "":
+			l.Reportf(l.src, at, decode.Error, decode.CodeInvalidValue, "config.cells[%d]: name is empty", i)
+		case names[cell.Name]:
+			l.Reportf(l.src, at, decode.Error, decode.CodeDuplicateID, "config.cells[%d]: an earlier cell has the name %q", i, text.Clip(cell.Name, 60))
+		}
+		names[cell.Name] = true
+	}
 }
 
 // spread makes the models and the matrix that contain all cells. Only the cells themselves are run.
@@ -76,9 +103,11 @@ func (l *matrixLoader) spread() {
 		c.Cells = nil
 		return
 	}
+	l.checkNames()
 	l.matrix = map[string]matrixNodes{}
+	without := !slices.ContainsFunc(c.Cells, func(cell CellSpec) bool { return cell.Model != "" || cell.Name == "" })
 	for i, cell := range c.Cells {
-		if strings.TrimSpace(cell.Model) == "" {
+		if strings.TrimSpace(cell.Model) == "" && !without { // else the executor chooses the model of all cells
 			l.Reportf(l.src, cell.node, decode.Error, decode.CodeMissingField, "config.cells[%d]: model is missing", i)
 		}
 		if cell.Model != "" && !slices.Contains(c.Models, cell.Model) {
@@ -115,7 +144,7 @@ func (l *matrixLoader) cellVariants() (variants []Variant) {
 	taken := map[string]bool{}
 	for _, cell := range s.Config.Cells {
 		var own Matrix
-		name := cell.Model
+		name := cell.Name + "\x00" + cell.Model
 		for _, p := range cell.Params {
 			if slices.ContainsFunc(s.Config.Matrix, func(kept MatrixParam) bool { return kept.Name == p.Name }) {
 				own = append(own, MatrixParam{Name: p.Name, Values: []any{p.Value}})
@@ -130,7 +159,7 @@ func (l *matrixLoader) cellVariants() (variants []Variant) {
 		taken[name] = true
 		l.matrix = cell.nodes
 		v := l.variant(own, make([]int, len(own)))
-		v.Model = cell.Model
+		v.Name, v.Model = cell.Name, cell.Model
 		variants = append(variants, v)
 	}
 	return variants

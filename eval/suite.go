@@ -118,7 +118,7 @@ type Config struct {
 	Models []string `yaml:"models" json:"models,omitempty"`
 	// Parameters with their values. A run covers every combination of values with every model.
 	Matrix Matrix `yaml:"matrix" json:"matrix,omitempty"`
-	// Cells of the run, in place of models and matrix: maps with the model, and values of other
+	// Cells of the run, in place of models and matrix: maps with the model, a name, and values of other
 	// parameters that the cell has. Flags that choose a model, an executor or an agent replace those of
 	// all cells.
 	Cells Cells `yaml:"cells" json:"-"`

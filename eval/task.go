@@ -32,6 +32,9 @@ type Task struct {
 	// Reason why nobody can do the task, such as a file that is missing. Its trials end in an error with
 	// this text, and all other tasks run.
 	Blocked string `yaml:"blocked" json:",omitempty"`
+	// Names of the cells of config.cells in which the task is done; all when absent. Tasks that share no
+	// cell can have the same id, so that a task differs between cells in any of its keys.
+	Cells []string `yaml:"cells" json:",omitempty"`
 	// Overrides config.trials_per_task; absent means the suite's value.
 	Trials int `yaml:"trials" json:",omitempty" jsonschema:"minimum=1"`
 	// Overrides config.timeout_seconds; 0 means the suite's value.

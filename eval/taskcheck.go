@@ -26,6 +26,11 @@ func (c *taskCheck) check() {
 	if strings.ContainsFunc(t.ID, unicode.IsControl) {
 		c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("id"), "id must be a single line without control characters")
 	}
+	for i, name := range t.Cells {
+		if !l.suite.Config.Cells.named(name) {
+			c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("cells", i), "no cell of config.cells has the name %q", text.Clip(name, 60))
+		}
+	}
 	t.Vars, t.Literal = l.suite.Inputs, l.suite.Literal
 	if t.ScoreThreshold == nil {
 		t.ScoreThreshold = l.suite.ScoreThreshold

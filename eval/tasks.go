@@ -137,25 +137,47 @@ func (ts *taskSet) addTask(src *decode.Source, n *yaml.Node, file, fallbackID st
 	}
 }
 
-// register adds a task unless an earlier one has the same id.
+// register adds a task unless an earlier one has the same id in the same cells.
 func (ts *taskSet) register(t *Task, src *decode.Source, n *yaml.Node) bool {
 	l := ts.loader
-	if first := ts.ids[t.ID]; first != nil {
+	if first := ts.sameID(t); first != nil {
 		l.Reportf(src, decode.Place(n, "id"), decode.Error, decode.CodeDuplicateID,
 			"duplicate task id %q; it is first used at %s:%d", text.Clip(t.ID, 80), l.display(first.File),
 			first.Line)
 		return false
 	}
-	if len(ts.ids) >= maxTasks {
+	if len(ts.tasks) >= maxTasks {
 		if !ts.full {
 			l.Reportf(src, n, decode.Error, decode.CodeTooLarge, "the suite has more than %d tasks", maxTasks)
 		}
 		ts.full = true
 		return false
 	}
-	ts.ids[t.ID] = t
+	if ts.ids[t.ID] == nil {
+		ts.ids[t.ID] = t
+	}
+	for _, cell := range t.Cells {
+		ts.ids[inCell(t.ID, cell)] = t
+	}
 	return true
 }
+
+// sameID returns an earlier task with the same id that some cell does, too; nil if no task has it.
+func (ts *taskSet) sameID(t *Task) *Task {
+	first := ts.ids[t.ID]
+	if first == nil || len(first.Cells) == 0 || len(t.Cells) == 0 {
+		return first
+	}
+	for _, cell := range t.Cells {
+		if other := ts.ids[inCell(t.ID, cell)]; other != nil {
+			return other
+		}
+	}
+	return nil
+}
+
+// inCell returns a key that is no id of a task.
+func inCell(id, cell string) string { return id + "\x00" + cell }
 
 // DecodeShape decodes a task with inputs, or a flat one that has the inputs at its top level.
 func (t *Task) DecodeShape(d *decode.Decoder, n *yaml.Node) {

@@ -16,6 +16,8 @@ var configType = reflect.TypeFor[Config]()
 // A Variant is a combination of the parameters of config.matrix.
 type Variant struct {
 	Params []Param // in the order of the suite
+	// Name is the name of a cell of config.cells; empty if the cell has none.
+	Name string
 	// Model is the only model of a cell of config.cells; empty for all models of the run.
 	Model string
 	// Executor is the canonical name of the executor that does the trials.

@@ -43,8 +43,12 @@ func listTasks(ctx context.Context, c *call, p *suiteParams) (*taskListResult, e
 		return nil, err
 	}
 	r := &taskListResult{Tasks: []taskLine{}}
+	listed := map[string]bool{}
 	for _, t := range suite.Tasks {
-		r.Tasks = append(r.Tasks, lineOf(t))
+		if !listed[t.ID] { // tasks of different cells can have the same id
+			r.Tasks = append(r.Tasks, lineOf(t))
+		}
+		listed[t.ID] = true
 	}
 	return r, nil
 }

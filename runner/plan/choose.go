@@ -39,8 +39,8 @@ func (d *draft) choose(tests []triggerTest) ([]*eval.Task, []triggerTest, error)
 		return nil, nil, err
 	}
 	if req.Task != "" {
-		one, err := chooseOne(tasks, req.Task, byName, ids)
-		return one, nil, err
+		same, err := chooseID(tasks, req.Task, byName, ids)
+		return same, nil, err
 	}
 	var chosen []*eval.Task
 	wanted, tagged := NewFilter(req.Tasks), NewFilter(req.Tags)
@@ -61,11 +61,11 @@ func (d *draft) choose(tests []triggerTest) ([]*eval.Task, []triggerTest, error)
 	return chosen, tests, nil
 }
 
-// namesIn returns the id and the name of a task, and its ids in cells of a matrix.
+// namesIn returns the id and the name of a task, and its ids in those of some cells of a matrix that do it.
 func namesIn(t *eval.Task, cells ...*Setup) []string {
 	names := []string{t.ID, t.Name}
 	for _, c := range cells {
-		if c.ref != nil {
+		if c.ref != nil && c.does(t) {
 			names = append(names, c.id(t.ID))
 		}
 	}
@@ -88,15 +88,24 @@ func withoutTests(patterns []string, tests []triggerTest, names func(triggerTest
 	})
 }
 
-func chooseOne(tasks []*eval.Task, id string, names func(*eval.Task) []string, known []string) ([]*eval.Task, error) {
-	i := slices.Index(known, id)
-	if i < 0 {
-		i = slices.IndexFunc(tasks, func(t *eval.Task) bool { return slices.Contains(names(t)[2:], id) })
+// chooseID returns the task with an id, or with an id in a cell. Several have it if each is done in cells of
+// its own.
+func chooseID(tasks []*eval.Task, id string, names func(*eval.Task) []string, known []string) ([]*eval.Task, error) {
+	var same []*eval.Task
+	for _, t := range tasks {
+		if t.ID == id {
+			same = append(same, t)
+		}
 	}
-	if i < 0 {
+	for i := 0; len(same) == 0 && i < len(tasks); i++ {
+		if slices.Contains(names(tasks[i])[2:], id) {
+			same = tasks[i : i+1]
+		}
+	}
+	if len(same) == 0 {
 		return nil, &record.SelectionError{What: "task", Patterns: []string{id}, Known: known}
 	}
-	return tasks[i : i+1], nil
+	return same, nil
 }
 
 // CheckPatterns returns a [*record.SelectionError] for the first pattern that matches no name of

@@ -76,8 +76,12 @@ func (d *draft) planCells() error {
 				return &record.UnknownExecutorError{Name: v.Executor, Known: p.executors.Names()}
 			}
 			c := d.setup(kind, v.Options, model)
-			if len(models) > 1 || len(v.Params) > 0 {
-				c.name(v.Params, len(models) > 1, names)
+			switch several := len(models) > 1; {
+			case v.Name != "":
+				c.cell = v.Name
+				c.name(v, len(d.req.Models) > 1, names)
+			case several || len(v.Params) > 0:
+				c.name(v, several, names)
 			}
 			p.cells = append(p.cells, c)
 		}
@@ -98,7 +102,7 @@ func (d *draft) excludes(earlier []eval.Variant, v eval.Variant, model string) b
 		return v.Model != "" && v.Model != model
 	}
 	return v.Model != "" && slices.ContainsFunc(earlier, func(other eval.Variant) bool {
-		return other.Executor == v.Executor && slices.Equal(other.Params, v.Params)
+		return other.Name == v.Name && other.Executor == v.Executor && slices.Equal(other.Params, v.Params)
 	})
 }
 
@@ -247,7 +251,7 @@ func (d *draft) planTasks() error {
 			t = ungraded(t)
 		}
 		for _, c := range p.cells {
-			if wanted.Matches(namesIn(t, c)) {
+			if c.does(t) && wanted.Matches(namesIn(t, c)) {
 				d.planTask(t, c)
 			}
 		}

@@ -172,6 +172,9 @@ func (d *contents) suite(cell *Setup) (string, error) {
 	if sandbox := d.plan.Sandbox; err == nil && sandbox != nil && sandbox.Tier != record.TierOff {
 		sum, err = d.sandbox(sum)
 	}
+	if err == nil && cell.cell != "" { // equal cells have trials of their own
+		sum, err = digestJSON([]any{sum, "cell", cell.cell})
+	}
 	if err == nil && len(cell.params) > 0 { // templates and programs see them
 		sum, err = digestJSON([]any{sum, cell.params})
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -15,6 +16,7 @@ import (
 // one.
 type Setup struct {
 	ref      *record.Cell // nil without a matrix
+	cell     string       // the name in config.cells; empty if the cell has none
 	Executor executor.Kind
 	Settings executor.Settings
 	params   map[string]string // as templates and programs receive them
@@ -23,14 +25,20 @@ type Setup struct {
 	Baselines, triggers string
 }
 
-// name turns a setup into a cell of a matrix.
-func (c *Setup) name(params []eval.Param, several bool, taken map[string]bool) {
+// does reports whether the cell does a task.
+func (c *Setup) does(t *eval.Task) bool { return len(t.Cells) == 0 || slices.Contains(t.Cells, c.cell) }
+
+// name turns a setup into a cell of a matrix. Its name contains the model if there are several.
+func (c *Setup) name(v eval.Variant, several bool, taken map[string]bool) {
 	c.ref = &record.Cell{Model: c.Settings.Model}
 	var parts []string
 	if several {
 		parts = append(parts, oneLine(c.Settings.Model))
 	}
-	for _, p := range params {
+	if v.Name != "" {
+		parts = append(parts, oneLine(v.Name))
+	}
+	for _, p := range v.Params {
 		if c.params == nil {
 			c.params, c.ref.Params = map[string]string{}, map[string]any{}
 		}
@@ -38,6 +46,9 @@ func (c *Setup) name(params []eval.Param, several bool, taken map[string]bool) {
 		c.params[p.Name], c.ref.Params[p.Name] = text, p.Value
 		if place, ok := p.Value.(eval.Proposal); ok {
 			c.ref.Generation, c.ref.Proposal, c.ref.Params[p.Name] = place.Generation, place.Number, text
+		}
+		if v.Name != "" {
+			continue
 		}
 		if p.Name != eval.ParamExecutor && p.Name != eval.ParamAgent {
 			text = p.Name + "=" + oneLine(text)

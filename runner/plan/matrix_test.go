@@ -346,3 +346,52 @@ func TestCells(t *testing.T) {
 	require.Len(t, res.Tasks, 3)
 	require.Equal(t, "three, formal", res.Tasks[0].Trial(t, 1).Output)
 }
+
+const namedCells = `
+-- eval.yaml --
+name: named
+config:
+  executor: mock
+  cells:
+    - {name: control, style: plain}
+    - {name: treatment, style: plain}
+  mock: {replies: [{output: "{{style}} {{task_name}}"}]}
+tasks:
+  - {id: both, prompt: hello}
+  - {id: own, name: without, prompt: hello, cells: [control]}
+  - {id: own, name: with, prompt: hello, cells: [treatment]}
+`
+
+// Cells with names are apart, also if they have the same parameters. A task can differ between them, and a
+// cell does only its own tasks.
+func TestNamedCells(t *testing.T) {
+	t.Parallel()
+	lines := func(req record.Request) (lines []string) {
+		res, _ := runnertest.Run(t, namedCells, req)
+		for _, task := range res.Tasks {
+			lines = append(lines, fmt.Sprintf("%s in %s: %s", task.ID, task.Cell.Name, task.Trial(t, 1).Output))
+		}
+		return lines
+	}
+	require.Equal(t, []string{
+		"both[control] in control: plain both", "both[treatment] in treatment: plain both",
+		"own[control] in control: plain without", "own[treatment] in treatment: plain with",
+	}, lines(record.Request{}))
+	require.Equal(t, []string{
+		"own[one,control] in one,control: plain without", "own[two,control] in two,control: plain without",
+		"own[one,treatment] in one,treatment: plain with", "own[two,treatment] in two,treatment: plain with",
+	}, lines(record.Request{Models: []string{"one", "two"}, Task: "own"}))
+	require.Equal(t, []string{"own[treatment] in treatment: plain with"}, lines(record.Request{Task: "own[treatment]"}))
+	require.Equal(t, []string{"both[treatment] in treatment: plain both", "own[treatment] in treatment: plain with"},
+		lines(record.Request{Tasks: []string{"*treatment?"}}))
+
+	r := runnertest.NewRunner(t)
+	hashes := hashesOf(t, r, runnertest.Load(t, r, namedCells), record.Request{})
+	require.NotEqual(t, hashes["both[control]"].Execution, hashes["both[treatment]"].Execution)
+
+	r, id, _ := runnertest.FinishedRun(t, namedCells)
+	_, res := runnertest.GradeAgain(t, r, id, runnertest.Replace(t, namedCells, "cells: [treatment]",
+		"cells: [treatment], graders: [{type: text, config: {contains: [something else]}}]"), regrade.GradeOptions{})
+	require.Equal(t, record.Passed, res.Tasks[2].Verdict)
+	require.Equal(t, record.Failed, res.Tasks[3].Verdict)
+}
