@@ -32,6 +32,9 @@ type Dialect struct {
 	// Refuses returns the reason why a file that is Named and has another content is no suite;
 	// empty if such files are common and need no message. Nil returns "".
 	Refuses func(root *yaml.Node) string
+	// OnlyNamed means that suites of this format do what others do, in several ways. Programs that run
+	// all suites of a directory leave them out.
+	OnlyNamed bool
 	// Translate fills in the suite and the tasks of a translation. It reports every key
 	// that it cannot translate: an error if a verdict would change, else a warning.
 	Translate func(*Translation)

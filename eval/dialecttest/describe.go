@@ -31,12 +31,17 @@ func Describe(t *testing.T, s *eval.Suite) string {
 	d := &description{T: t}
 	d.addf("suite %s, skill %q\n", s.Name, s.Skill)
 	d.addOthers(root, shownOfSuites)
-	declared := map[string]*yaml.Node{}
+	declared := map[string][]*yaml.Node{} // tasks of different cells can have the same id
 	for _, n := range dialect.Items(decode.Lookup(root, "tasks")) {
-		declared[dialect.TextOf(decode.Lookup(n, "id"))] = n
+		id := dialect.TextOf(decode.Lookup(n, "id"))
+		declared[id] = append(declared[id], n)
 	}
 	for _, task := range s.Tasks {
-		d.addTask(task, declared[task.ID])
+		var n *yaml.Node
+		if same := declared[task.ID]; len(same) > 0 {
+			n, declared[task.ID] = same[0], same[1:]
+		}
+		d.addTask(task, n)
 	}
 	d.addTriggers(s.Triggers)
 	return d.String()

@@ -12,6 +12,7 @@ import (
 	"waza/cmd/waza/output"
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/dialect/builtin"
 	"waza/eval/dialect/harbor"
 	"waza/eval/discover"
 	"waza/eval/files"
@@ -103,19 +104,35 @@ func ToRun(to output.Streams, args []string) ([]string, error) {
 	if err != nil || len(paths) < 2 {
 		return paths, err
 	}
-	same := eval.SameCases(heads, files.View{})
+	same, named := eval.SameCases(heads, files.View{}), onlyNamed(heads)
+	several := len(named) < len(paths)
 	return slices.DeleteFunc(paths, func(p string) bool {
-		first, named := same[p], slices.Contains(args, p)
-		if first == "" || named {
-			return false
+		reason := ""
+		switch {
+		case slices.Contains(args, p):
+		case same[p] != "":
+			reason = "it has the same prompts as " + output.Clean(same[p])
+		case named[p] && several:
+			reason = "it does other suites in several ways"
 		}
-		fmt.Fprintf(to.Stderr, "waza: %s is not run, because it has the same prompts as %s; name it to run it\n", output.Clean(p), output.Clean(first))
-		return true
+		if reason != "" {
+			fmt.Fprintf(to.Stderr, "waza: %s is not run, because %s; name it to run it\n", output.Clean(p), reason)
+		}
+		return reason != ""
 	}), nil
 }
 
-// hintWithoutSuites returns what to do where a directory has no suites: create one, if it has
-// skills.
+// onlyNamed returns the suites that run only if their files are named.
+func onlyNamed(heads []discover.Summary) map[string]bool {
+	named := map[string]bool{}
+	for _, s := range heads {
+		if builtin.OnlyNamed(s.Format) {
+			named[s.Path] = true
+		}
+	}
+	return named
+}
+
 func hintWithoutSuites(dir string) string {
 	if skills := skill.Below(dir); len(skills) > 0 {
 		if abs, err := filepath.Abs(skills[0]); err == nil {

@@ -3,6 +3,7 @@ package builtin
 
 import (
 	"path/filepath"
+	"slices"
 
 	"waza/eval/decode"
 	"waza/eval/dialect"
@@ -24,10 +25,16 @@ var all = []*dialect.Dialect{
 	plugineval.Dialect(),
 	dotnet.Dialect(),
 	vally.Dialect(),
+	vally.Experiments(),
 }
 
 // All returns all dialects. The caller must not change them.
 func All() []*dialect.Dialect { return all }
+
+// OnlyNamed reports whether suites of a format run only if their files are named, see [dialect.Dialect].
+func OnlyNamed(format string) bool {
+	return slices.ContainsFunc(all, func(d *dialect.Dialect) bool { return d.Name == format && d.OnlyNamed })
+}
 
 // Recognize returns the dialect of a parsed file, or nil.
 func Recognize(src *decode.Source) *dialect.Dialect {

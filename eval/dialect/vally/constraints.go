@@ -1,6 +1,8 @@
 package vally
 
 import (
+	"slices"
+
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
@@ -84,6 +86,15 @@ func named(at *yaml.Node, name, kind string, config dialect.Map) *yaml.Node {
 
 // addSettings translates the run settings of the stimulus, which override those of the suite.
 func (s *stimulus) addSettings() {
+	s.modelNode = s.settings.get("model")
+	s.executorNode, s.executor = s.executorOf(s.settings.get("executor"))
+	s.addTaskSettings()
+	s.addOwnSettings()
+	s.model = dialect.TextOf(s.modelNode)
+}
+
+// addOwnSettings translates the settings that the stimulus has of its own.
+func (s *stimulus) addOwnSettings() {
 	n := s.get("config")
 	if n != nil && n.Kind != yaml.MappingNode {
 		s.block(n, decode.CodeWrongType, "config must be a map, got %s", describe(n))
@@ -107,9 +118,18 @@ func (s *stimulus) addSettings() {
 			}
 			s.task.Set("timeout_seconds", dialect.Scalar(p.Value, d.Seconds()))
 		case "judge_model", "judge_reasoning_effort": // graders use them
-		case "model", "executor":
-			if suite := s.settings.get(key); dialect.TextOf(p.Value) == "" || dialect.TextOf(suite) != dialect.TextOf(p.Value) {
-				s.block(p.Value, decode.CodeUnavailable, "waza runs all stimuli of a suite with one %s, and this one has its own", key)
+		case "model":
+			if s.modelNode = p.Value; dialect.TextOf(p.Value) == "" {
+				s.block(p.Value, decode.CodeWrongType, "model must be a text, got %s", describe(p.Value))
+			}
+		case "executor":
+			if same := s.settings.get(key); dialect.TextOf(same) != "" && dialect.TextOf(same) == dialect.TextOf(p.Value) {
+				continue
+			}
+			if id := dialect.TextOf(p.Value); slices.Contains(executors, id) {
+				s.executorNode, s.executor = p.Value, id
+			} else {
+				s.block(p.Value, decode.CodeUnavailable, "waza does not have Vally's executor %q, which this stimulus alone has", text.Clip(id, 60))
 			}
 		default:
 			s.block(p.Key, decode.CodeUnknownKey, "waza does not know the setting %q of a stimulus", text.Clip(key, 60))

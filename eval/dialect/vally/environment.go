@@ -1,6 +1,7 @@
 package vally
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -19,6 +20,7 @@ import (
 type origin struct {
 	node *yaml.Node
 	dir  string     // that its paths are relative to
+	of   string     // the variant that it belongs to, before reasons; empty without one
 	at   *yaml.Node // the place of its findings if it is in another file; else nil
 }
 
@@ -38,33 +40,59 @@ func (o origin) get(key string) *yaml.Node {
 	return n
 }
 
-var environmentKeys = []string{"skills", "files", "commands", "mcpServers", "git", "description"}
+var environmentKeys = []string{"skills", "files", "commands", "mcpServers", "git", "env", "description"}
 
 // origins returns the environments of a stimulus: those of the suite, then its own, which has priority.
 func (s *stimulus) origins() (all []origin) {
+	variant := s.environment()
 	for _, n := range []*yaml.Node{
-		decode.Follow(decode.Lookup(s.root, "agent_environment")), decode.Follow(decode.Lookup(s.root, "environment")), s.get("environment"),
+		decode.Follow(decode.Lookup(s.root, "agent_environment")), decode.Follow(decode.Lookup(s.root, "environment")), variant, s.get("environment"),
 	} {
 		if n == nil || decode.IsNull(n) {
 			continue
 		}
 		o := origin{node: n, dir: filepath.Dir(s.Source.Path)}
+		if n == variant {
+			o.dir, o.of = s.variant.dir, fmt.Sprintf("variant %q: ", text.Clip(s.variant.name, 60))
+		}
 		if n.Kind == yaml.ScalarNode {
 			name, ok := s.expand(n, n.Value)
 			if !ok {
 				continue
 			}
-			o = origin{s.project.get("environments", name), s.project.dir, n}
+			o = origin{node: s.project.get("environments", name), dir: s.project.dir, at: n}
 		}
 		if o.node == nil || o.node.Kind != yaml.MappingNode {
 			s.block(n, decode.CodeInvalidValue, "the environment %q is neither a map nor the name of one in environments of %s",
 				text.Clip(dialect.TextOf(n), 60), projectName)
 			continue
 		}
+		if n != variant && n != s.get("environment") {
+			o.node = without(o.node, variant)
+		}
+		s.within = o.of
 		s.onlyKeys(o, o.node, "an environment", environmentKeys...)
+		s.within = ""
 		all = append(all, o)
 	}
 	return all
+}
+
+// mapKeys are the keys of an environment that are maps, which are merged.
+var mapKeys = []string{"mcpServers", "env"}
+
+// without returns an environment without the keys that a variant replaces.
+func without(n, variant *yaml.Node) *yaml.Node {
+	if variant == nil {
+		return n
+	}
+	rest := dialect.NewMap(n)
+	for _, p := range dialect.Pairs(n) {
+		if slices.Contains(mapKeys, p.Key.Value) || decode.Lookup(variant, p.Key.Value) == nil {
+			rest.Set(p.Key.Value, p.Value)
+		}
+	}
+	return rest.Node
 }
 
 // onlyKeys blocks the stimulus if a map of an origin has other keys.
@@ -109,8 +137,11 @@ func (s *stimulus) expandAll(at *yaml.Node, value string) (expanded string, ok b
 func (s *stimulus) addEnvironment() {
 	all := s.origins()
 	files, repos, setup := dialect.List(s.node), dialect.List(s.node), dialect.List(s.node)
-	skills, servers := dialect.List(s.node), dialect.NewMap(s.node)
+	skills, servers, env := dialect.List(s.node), dialect.NewMap(s.node), dialect.NewMap(s.node)
+	named := false // an environment says which skills the agent has
 	for _, o := range all {
+		s.within = o.of
+		named = named || o.get("skills") != nil
 		for _, n := range s.listIn(o, "skills") {
 			if dir := s.skill(o, n); dir != "" {
 				skills.Content = append(skills.Content, dialect.Scalar(o.place(n), s.Files.Relative(dir)))
@@ -129,13 +160,19 @@ func (s *stimulus) addEnvironment() {
 		for _, p := range s.mapIn(o, o.get("mcpServers"), "mcpServers") {
 			servers.Set(p.Key.Value, s.server(o, p.Key.Value, p.Value))
 		}
+		for _, p := range s.mapIn(o, o.get("env"), "env") {
+			env.Set(p.Key.Value, s.variableIn(o, p))
+		}
 		if n := o.get("git"); n != nil {
 			if repo := s.repository(o, n); repo != nil {
 				repos.Content = []*yaml.Node{repo}
 			}
 		}
 	}
-	if len(skills.Content) == 0 {
+	s.within = ""
+	if named && len(skills.Content) == 0 {
+		s.task.Set("skill_directories", skills)
+	} else if !named {
 		for _, dir := range s.skills() {
 			skills.Content = append(skills.Content, dialect.Scalar(s.node, s.Files.Relative(dir)))
 		}
@@ -144,6 +181,9 @@ func (s *stimulus) addEnvironment() {
 	setList(s.inputs, "repos", repos)
 	setList(s.inputs, "setup", setup)
 	setList(s.task, "skill_directories", skills)
+	if env.Len() > 0 {
+		s.inputs.Set("environment", env.Node)
+	}
 	if servers.Len() > 0 && len(s.blocked) == 0 { // parts of a blocked one could be invalid for the whole suite
 		s.task.Set("mcp_servers", servers.Node)
 	}
@@ -192,6 +232,17 @@ func (s *stimulus) valueIn(o origin, n *yaml.Node, key string) *yaml.Node {
 	}
 	value, _ := expand(at, dialect.TextOf(n))
 	return dialect.Scalar(at, serverType(key, value))
+}
+
+// variableIn returns the value of an environment variable of the agent.
+func (s *stimulus) variableIn(o origin, p decode.Pair) *yaml.Node {
+	at := o.place(p.Key)
+	if p.Value == nil || p.Value.Kind != yaml.ScalarNode {
+		s.block(at, decode.CodeWrongType, "the variable %s of env must be a text, got %s", text.Clip(p.Key.Value, 60), describe(p.Value))
+		return nil
+	}
+	value, _ := s.expand(at, dialect.TextOf(p.Value))
+	return dialect.Scalar(at, value)
 }
 
 // find returns the absolute path of a file or folder that an environment names; "" after it blocked the
@@ -291,7 +342,10 @@ func (s *stimulus) file(at *yaml.Node, source, target string) *yaml.Node {
 // repository returns the checkout of a git repository of this machine; nil after it blocked the stimulus.
 func (s *stimulus) repository(o origin, n *yaml.Node) *yaml.Node {
 	repo := dialect.NewMap(o.place(n))
-	s.onlyKeys(o, n, "git", "source", "ref")
+	s.onlyKeys(o, n, "git", "type", "source", "ref")
+	if kind := decode.Follow(decode.Lookup(n, "type")); kind != nil && dialect.TextOf(kind) != "worktree" {
+		s.block(o.place(kind), decode.CodeInvalidValue, "waza checks out git as a worktree, not as %s", describe(kind))
+	}
 	source := decode.Follow(decode.Lookup(n, "source"))
 	name, ok := s.expand(o.place(n), dialect.TextOf(source))
 	if !ok || name == "" || strings.Contains(name, "://") {

@@ -3,6 +3,8 @@ package vally
 import (
 	"strings"
 
+	"gopkg.in/yaml.v3"
+
 	"waza/eval/decode"
 	"waza/eval/dialect"
 	"waza/eval/text"
@@ -42,12 +44,20 @@ func (c *check) prompt() {
 	}
 	c.config.Set("threshold", threshold)
 	model := c.option("model")
-	own := c.get("config")
 	if model == nil {
-		model = decode.Follow(decode.Lookup(own, "judge_model"))
+		model = c.judgeSetting("judge_model")
 	}
 	c.config.Set("model", model)
-	c.config.Set("reasoning_effort", decode.Follow(decode.Lookup(own, "judge_reasoning_effort")))
+	c.config.Set("reasoning_effort", c.judgeSetting("judge_reasoning_effort"))
+}
+
+// judgeSetting returns a setting of the stimulus or, in an experiment, of its eval in its variant. Judges
+// find those of a suite by themselves.
+func (c *check) judgeSetting(key string) *yaml.Node {
+	if own := decode.Follow(decode.Lookup(c.get("config"), key)); own != nil && !decode.IsNull(own) || c.variant == nil {
+		return own
+	}
+	return c.settings.get(key)
 }
 
 // rubric returns the criteria of the stimulus.

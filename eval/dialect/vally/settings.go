@@ -68,30 +68,37 @@ func (tr *translator) setConfig() {
 			tr.config.Set("timeout_seconds", dialect.Scalar(n, d.Seconds()))
 		}
 	}
-	for _, key := range []string{"model", "judge_model", "judge_reasoning_effort"} {
+	for _, key := range []string{"judge_model", "judge_reasoning_effort"} {
 		tr.config.Set(key, tr.settings.get(key))
 	}
-	tr.setExecutor(tr.settings.get("executor"))
 }
 
 // executors are the executors of Vally that waza has, too.
 var executors = []string{"copilot-sdk"}
 
-// setExecutor chooses the executor of the suite. Without one, flags and .waza.yaml decide.
-func (tr *translator) setExecutor(n *yaml.Node) {
-	name := n
-	if n != nil && n.Kind == yaml.MappingNode {
-		name = decode.Follow(decode.Lookup(n, "name"))
+// executorOf returns the executor of a setting if waza has it. Without one, flags and .waza.yaml decide.
+func (tr *translator) executorOf(n *yaml.Node) (at *yaml.Node, id string) {
+	if n == nil {
+		return nil, ""
+	}
+	at = n
+	if n.Kind == yaml.MappingNode {
+		at = decode.Follow(decode.Lookup(n, "name"))
 		if options := decode.Follow(decode.Lookup(n, "config")); len(dialect.Pairs(options)) > 0 {
-			tr.warnOnce("executor.config", options, decode.CodeNoEffect, "the options of the executor %q have no effect", text.Clip(dialect.TextOf(name), 60))
+			tr.warnOnce("executor.config", options, decode.CodeNoEffect, "the options of the executor %q have no effect", text.Clip(dialect.TextOf(at), 60))
 		}
 	}
-	switch id := dialect.TextOf(name); {
-	case n == nil:
-	case slices.Contains(executors, id):
-		tr.config.Set("executor", dialect.Scalar(name, id))
-	default:
-		tr.warnOnce("executor", n, decode.CodeNoEffect, "waza does not have Vally's executor %q; choose an agent with --agent or in .waza.yaml",
-			text.Clip(id, 60))
+	if id = dialect.TextOf(at); slices.Contains(executors, id) {
+		return at, id
+	}
+	tr.warnOnce("executor", n, decode.CodeNoEffect, "waza does not have Vally's executor %q; choose an agent with --agent or in .waza.yaml",
+		text.Clip(id, 60))
+	return n, ""
+}
+
+// setHeadExecutor sets the executor for lists of suites.
+func (tr *translator) setHeadExecutor() {
+	if at, id := tr.executorOf(tr.settings.get("executor")); id != "" {
+		tr.config.Set("executor", dialect.Scalar(at, id))
 	}
 }

@@ -20,7 +20,12 @@ type stimulus struct {
 	task    dialect.Map
 	inputs  dialect.Map
 	names   map[string]bool // of the graders until now
+	within  string          // names the part of an experiment that is being translated, before reasons
 	blocked []string        // reasons why the stimulus cannot be carried out or graded
+
+	// The model and the executor with their places; empty if flags and .waza.yaml decide.
+	model, executor         string
+	modelNode, executorNode *yaml.Node
 }
 
 var stimulusKeys = []string{
@@ -44,7 +49,7 @@ func (s *stimulus) get(key string) *yaml.Node {
 
 // block reports why the stimulus cannot be carried out or graded. Its trials end in an error.
 func (s *stimulus) block(at *yaml.Node, code decode.Code, format string, args ...any) {
-	reason := fmt.Sprintf(format, args...)
+	reason := s.within + fmt.Sprintf(format, args...)
 	if !slices.Contains(s.blocked, reason) {
 		s.blocked = append(s.blocked, reason)
 	}
@@ -69,10 +74,17 @@ func (s *stimulus) translate() *yaml.Node {
 	if len(graders) > 0 {
 		s.task.Set("graders", dialect.List(s.node, graders...))
 	}
+	if s.setBlocked(); len(s.blocked) > 0 { // it needs no cell of its own
+		s.model = dialect.TextOf(s.settings.get("model"))
+	}
+	s.arms.add(s)
+	return s.task.Node
+}
+
+func (s *stimulus) setBlocked() {
 	if len(s.blocked) > 0 {
 		s.task.Set("blocked", dialect.Scalar(s.node, strings.Join(s.blocked, "; ")))
 	}
-	return s.task.Node
 }
 
 // checkKeys reports unknown keys. Vally refuses them since 0.17, except those of fragments, which a
@@ -103,6 +115,7 @@ func (s *stimulus) addID() {
 	if name == "" {
 		n, name = s.node, fmt.Sprint(s.number)
 	}
+	name = s.prefix + name
 	id := name
 	for k := 2; s.ids[id]; k++ {
 		id = fmt.Sprintf("%s-%d", name, k)

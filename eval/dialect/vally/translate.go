@@ -24,9 +24,19 @@ type translator struct {
 	settings runSettings
 	project  project
 	scoring  scoring
+	arms     *arms           // of the run
+	variant  *variant        // of an experiment; nil without one
+	prefix   string          // of the ids of tasks
 	ids      map[string]bool // of the tasks until now
 	types    map[string]bool // of the graders until now
 	warned   map[string]bool // keys that were reported
+}
+
+func newTranslator(t *dialect.Translation, all *arms) *translator {
+	return &translator{
+		Translation: t, root: decode.Follow(t.Source.Root), suite: dialect.NewMap(t.Source.Root), config: dialect.NewMap(nil),
+		arms: all, ids: map[string]bool{}, types: map[string]bool{}, warned: map[string]bool{},
+	}
 }
 
 // topKeys are the keys of a file that have a meaning in waza, or none that affects a verdict.
@@ -35,54 +45,68 @@ var topKeys = []string{
 	"agent_environment", "$schema",
 }
 
-func translate(t *dialect.Translation) {
-	tr := &translator{
-		Translation: t, root: decode.Follow(t.Source.Root), suite: dialect.NewMap(t.Source.Root), config: dialect.NewMap(nil),
-		ids: map[string]bool{}, types: map[string]bool{}, warned: map[string]bool{},
-	}
+func translateSuite(t *dialect.Translation) {
+	tr := newTranslator(t, &arms{})
 	tr.translateHead()
-	t.Suite = tr.suite.Node
+	tr.settings = tr.readSettings()
+	tr.setConfig()
 	if t.HeadOnly {
-		return
+		tr.setHeadExecutor()
+	} else if tasks := tr.tasks(); tasks != nil {
+		tr.suite.Set("tasks", tasks)
+		tr.arms.setConfig(tr.config)
 	}
+	tr.finish()
+}
+
+// finish hands over the suite.
+func (tr *translator) finish() {
+	if tr.config.Len() > 0 {
+		tr.suite.Set("config", tr.config.Node)
+	}
+	tr.Translation.Suite = tr.suite.Node
+}
+
+// tasks translates the stimuli; nil after it reported that the file has none.
+func (tr *translator) tasks() *yaml.Node {
 	tr.warnUnknown(tr.root, topKeys, "a suite")
 	tr.project, tr.scoring = tr.findProject(), tr.readScoring()
 	list := decode.Follow(decode.Lookup(tr.root, "stimuli"))
 	if len(dialect.Items(list)) == 0 {
-		tr.Reportf(t.Source, list, decode.Error, decode.CodeWrongType, "stimuli must be a list with at least one stimulus")
-		return
+		tr.Reportf(tr.Source, list, decode.Error, decode.CodeWrongType, "stimuli must be a list with at least one stimulus")
+		return nil
 	}
 	tasks := dialect.List(list)
 	for i, n := range dialect.Items(list) {
 		if n == nil || n.Kind != yaml.MappingNode {
-			tr.Reportf(t.Source, n, decode.Error, decode.CodeWrongType, "stimuli[%d] must be a map with a prompt, got %s", i, describe(n))
+			tr.Reportf(tr.Source, n, decode.Error, decode.CodeWrongType, "stimuli[%d] must be a map with a prompt, got %s", i, describe(n))
 			continue
 		}
 		s := &stimulus{translator: tr, node: n, number: i + 1}
 		tasks.Content = append(tasks.Content, s.translate())
 	}
-	tr.suite.Set("tasks", tasks)
 	tr.warnUnusedWeights()
+	return tasks
 }
 
-// translateHead sets the name and the settings of the suite.
+// translateHead sets the name of the suite.
 func (tr *translator) translateHead() {
 	name := decode.Follow(decode.Lookup(tr.root, "name"))
-	tr.suite.Set("name", dialect.Scalar(name, dialect.TextOf(name)))
-	if dialect.TextOf(name) == "" {
-		tr.suite.Set("name", dialect.Scalar(nil, nameOfFile(tr.Source.Path)))
-	}
+	tr.suite.Set("name", dialect.Scalar(name, tr.nameOf()))
 	for _, key := range []string{"description", "version"} {
 		if n := decode.Follow(decode.Lookup(tr.root, key)); dialect.TextOf(n) != "" {
 			tr.suite.Set(key, dialect.Scalar(n, n.Value))
 		}
 	}
 	tr.suite.Set("literal", dialect.Scalar(nil, true))
-	tr.settings = tr.readSettings()
-	tr.setConfig()
-	if tr.config.Len() > 0 {
-		tr.suite.Set("config", tr.config.Node)
+}
+
+// nameOf returns the name in the file, or that of the file.
+func (tr *translator) nameOf() string {
+	if name := dialect.TextOf(decode.Lookup(tr.root, "name")); name != "" {
+		return name
 	}
+	return nameOfFile(tr.Source.Path)
 }
 
 // nameOfFile returns the name of a suite without one: that of its file, else of its directory.
