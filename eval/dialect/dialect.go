@@ -10,6 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
+	"waza/eval/files"
 )
 
 // A Dialect is the suite format of another tool. It is immutable, and its functions are safe for
@@ -20,6 +21,11 @@ type Dialect struct {
 	// Named reports whether a search reads a file because of its path, which has slashes. Content and
 	// Placed decide whether the file is a suite.
 	Named func(path string) bool
+	// ProjectFile is the name of a file in which a project of the tool chooses names for its suites. Patterns
+	// returns patterns of them for a directory, which is absolute, from the nearest such file in it or
+	// above it. Like Named, they only let a search read a file.
+	ProjectFile string
+	Patterns    func(dir string, v files.View) []string
 	// Recognizes reports whether a file has the content of this format. The node is the root of a
 	// file of any name, and no alias.
 	Recognizes func(root *yaml.Node) bool

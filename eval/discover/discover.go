@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
@@ -53,7 +54,7 @@ type Found struct {
 }
 
 // Suites finds the suites below a directory by the names of their files (eval.yaml, eval.yml,
-// eval.<word>.yaml, eval-<word>.yaml, <word>.eval.yaml, and the names of the dialects). It skips the directories of version
+// eval.<word>.yaml, eval-<word>.yaml, <word>.eval.yaml, and the names of projects and dialects). It skips the directories of version
 // control, CI workflows and installed packages, and everything in .gitignore. It does not follow
 // links to directories. It reads only the [Summary] of each suite; use eval.Load for further
 // findings. The error is a [*NotFoundError], or the reason why dir cannot be read.
@@ -76,7 +77,7 @@ func Suites(dir string, v files.View) (*Found, error) {
 		dir:     abs,
 		found:   &Found{},
 		ignored: ignoresAbove(abs),
-		named:   evalFile(abs, v),
+		named:   namesIn(abs, v),
 	}
 	w.searchDirectory(abs, dir, 0)
 	slices.SortFunc(w.found.Suites, func(a, b Summary) int { return strings.Compare(a.Path, b.Path) })
@@ -86,27 +87,40 @@ func Suites(dir string, v files.View) (*Found, error) {
 
 var suiteName = text.Pattern(`^(eval|eval[.-][\pL\pN_-]+|[\pL\pN_-]+\.eval)\.ya?ml$`)
 
-// evalFile returns the name for suite files in the project of a directory; empty for none. It
-// does not report the project's faults, because loading a suite does that.
-func evalFile(dir string, v files.View) string {
-	p, _, err := project.Find(dir, v)
-	if err != nil || p == nil {
-		return ""
+// fileNames are the names for suite files that projects choose, beside the usual ones.
+type fileNames struct {
+	own      string   // of a .waza.yaml; empty for none
+	patterns []string // of the project files of other tools
+}
+
+// namesIn returns the names for suite files in the projects of a directory. It does not report the faults
+// of project files, because loading a suite does that.
+func namesIn(dir string, v files.View) (n fileNames) {
+	if p, _, err := project.Find(dir, v); err == nil && p != nil {
+		n.own = p.Files.EvalFile
 	}
-	return p.Files.EvalFile
+	n.patterns = builtin.PatternsIn(dir, v)
+	return n
 }
 
-// isSuiteNamed is like [IsSuite], but also accepts the project's name for suite files, and the names
+// match reports whether a name is one of them. Suites that patterns find are YAML.
+func (n fileNames) match(base string) bool {
+	ext := filepath.Ext(base)
+	return n.own != "" && n.own == base || (ext == ".yaml" || ext == ".yml") &&
+		slices.ContainsFunc(n.patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, base) })
+}
+
+// isSuiteNamed is like [IsSuite], but also accepts the projects' names for suite files, and the names
 // that other tools use. A file with one of the latter is a suite only if its content is, too.
-func isSuiteNamed(path, named string) bool {
-	return IsSuite(path) || named != "" && filepath.Base(path) == named || builtin.Named(path)
+func isSuiteNamed(path string, named fileNames) bool {
+	return IsSuite(path) || named.match(filepath.Base(path)) || builtin.Named(path)
 }
 
-// IsSuiteIn is like [IsSuite], but also accepts the name for suite files in the file's project, and
+// IsSuiteIn is like [IsSuite], but also accepts the names for suite files in the file's projects, and
 // the names that other tools use.
 func IsSuiteIn(path string, v files.View) bool {
 	ext := filepath.Ext(path)
-	return IsSuite(path) || builtin.Named(path) || (ext == ".yaml" || ext == ".yml") && filepath.Base(path) == evalFile(filepath.Dir(path), v)
+	return IsSuite(path) || builtin.Named(path) || (ext == ".yaml" || ext == ".yml") && namesIn(filepath.Dir(path), v).match(filepath.Base(path))
 }
 
 // IsSuite reports whether the name and place of a file are those of a suite. GitHub and similar
@@ -137,7 +151,7 @@ func isWorkflowFile(path string, v files.View) bool {
 
 // isFound reports whether a search finds a file in a directory of root as a suite. A link that
 // leads out of root does not count.
-func isFound(path, root, named string, v files.View) bool {
+func isFound(path, root string, named fileNames, v files.View) bool {
 	return isSuiteNamed(path, named) && files.IsRegular(path) && files.Within(root, path) && !isWorkflowFile(path, v)
 }
 
@@ -160,7 +174,7 @@ const manifestDir = ".claude-plugin"
 func suitesIn(dir string, v files.View) []string {
 	var found []string
 	entries, _ := os.ReadDir(dir) // a directory that cannot be listed contains no suites
-	root, named := files.RootOf(dir), evalFile(dir, v)
+	root, named := files.RootOf(dir), namesIn(dir, v)
 	for _, e := range entries {
 		if path := filepath.Join(dir, e.Name()); isFound(path, root, named, v) {
 			found = append(found, path)
@@ -189,7 +203,7 @@ type walker struct {
 	ignored ignores
 	dirs    int
 	full    bool
-	named   string // the project's name for suite files; empty for none
+	named   fileNames
 }
 
 // searchDirectory searches a directory and those in it. shown is its name as the caller would write
@@ -210,8 +224,8 @@ func (w *walker) searchDirectory(abs, shown string, depth int) {
 	before := len(w.ignored)
 	w.ignored = w.ignored.with(abs)
 	named := w.named
-	if depth > 0 && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == project.Name }) {
-		w.named = evalFile(abs, w.view) // a nested project
+	if depth > 0 && slices.ContainsFunc(entries, isProjectFile) {
+		w.named = namesIn(abs, w.view) // a nested project
 	}
 	for _, e := range entries {
 		path, name := filepath.Join(abs, e.Name()), filepath.Join(shown, e.Name())
@@ -226,6 +240,10 @@ func (w *walker) searchDirectory(abs, shown string, depth int) {
 	}
 	w.ignored = w.ignored[:before]
 	w.named = named
+}
+
+func isProjectFile(e fs.DirEntry) bool {
+	return e.Name() == project.Name || builtin.IsProjectFile(e.Name())
 }
 
 func (w *walker) reportLimit(shown string) {
@@ -281,18 +299,22 @@ func (w *walker) translated(d *dialect.Dialect, src *decode.Source) *decode.Sour
 func (w *walker) addSuite(path, shown string) {
 	name := filepath.ToSlash(shown)
 	data, err := w.view.Read(path, decode.MaxTextBytes, w.readSuite)
+	found := &w.Findings
+	if !IsSuite(path) && filepath.Base(path) != w.named.own && !builtin.Named(path) {
+		found = &decode.Findings{} // a pattern of a project can match files that are no suites
+	}
 	if err != nil {
-		w.Unreadable(name, nil, nil, err)
+		found.Unreadable(name, nil, nil, err)
 		return
 	}
-	src := decode.ParseFile(path, name, data, &w.Findings)
+	src := decode.ParseFile(path, name, data, found)
 	if src.Root == nil {
 		return
 	}
 	format := ""
 	if d := builtin.Recognize(src); d != nil {
 		format, src = d.Name, w.translated(d, src)
-	} else if !IsSuite(path) && filepath.Base(path) != w.named {
+	} else if !IsSuite(path) && filepath.Base(path) != w.named.own {
 		if reason := builtin.Refusal(src); reason != "" {
 			w.Reportf(src, nil, decode.Warning, decode.CodeOtherDialect, "%s", reason)
 		}

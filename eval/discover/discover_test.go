@@ -252,3 +252,56 @@ func unpack(t *testing.T, archive *txtar.Archive) string {
 	}
 	return dir
 }
+
+// Projects of Vally choose the names of evals. Files with such names that are no evals need no message.
+func TestDiscoverNamesOfVally(t *testing.T) {
+	t.Parallel()
+	dir := unpack(t, txtar.Parse([]byte(`
+-- .git/HEAD --
+-- .vally.yaml --
+paths: {evalFilenames: ["*.vally.yaml", "cases.{yaml,yml}", "[", "*.txt"]}
+-- a/eval.vally.yaml --
+stimuli: []
+-- a/broken.vally.yaml --
+stimuli: [
+-- a/deployment.vally.yaml --
+kind: Deployment
+---
+kind: Service
+-- a/b/cases.yml --
+stimuli: []
+-- a/b/cases.txt --
+stimuli: []
+-- nested/.vally.yaml --
+paths: {evalFilenames: other.yaml}
+-- nested/other.yaml --
+stimuli: []
+-- nested/a.vally.yaml --
+stimuli: []
+-- none/.vally.yaml --
+[
+-- none/a.vally.yaml --
+stimuli: []
+`)))
+	paths, problems := search(t, dir)
+	require.Equal(t, []string{"a/b/cases.yml", "a/eval.vally.yaml", "nested/other.yaml"}, paths)
+	require.Empty(t, problems)
+	path, err := discover.Find(filepath.Join(dir, "a", "b"), files.View{})
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "a", "b", "cases.yml"), path)
+	require.True(t, discover.IsSuiteIn(filepath.Join(dir, "nested", "other.yaml"), files.View{}))
+	require.False(t, discover.IsSuiteIn(filepath.Join(dir, "nested", "more.yaml"), files.View{}))
+}
+
+// An experiment beside the evals that it repeats does not make their directory ambiguous.
+func TestFindBesideExperiment(t *testing.T) {
+	t.Parallel()
+	dir := unpack(t, txtar.Parse([]byte("-- eval.yaml --\nstimuli: []\n-- experiment.yaml --\nevals: [eval.yaml]\n")))
+	path, err := discover.Find(dir, files.View{})
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "eval.yaml"), path)
+	require.NoError(t, os.Remove(path))
+	path, err = discover.Find(dir, files.View{})
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "experiment.yaml"), path)
+}

@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
+	"waza/eval/dialect/builtin"
 	"waza/eval/files"
 )
 
@@ -79,7 +81,7 @@ func suitesAt(dir string, v files.View) ([]string, error) {
 	}
 	entries, _ := os.ReadDir(dir) // a directory that cannot be listed contains no suites
 	var suites []string
-	named := evalFile(abs, v)
+	named := namesIn(abs, v)
 	for _, e := range entries {
 		file, path := filepath.Join(dir, e.Name()), filepath.Join(abs, e.Name())
 		switch root := files.RootOf(abs); {
@@ -90,7 +92,16 @@ func suitesAt(dir string, v files.View) ([]string, error) {
 			suites = append(suites, file)
 		}
 	}
-	return suites, nil
+	return withoutRepeated(suites), nil
+}
+
+// withoutRepeated leaves out the suites of a directory that do others in several ways, unless it has only
+// such suites.
+func withoutRepeated(suites []string) []string {
+	if others := slices.DeleteFunc(slices.Clone(suites), builtin.RepeatsOthers); len(others) > 0 {
+		return others
+	}
+	return suites
 }
 
 // rootWordOf returns the name of a directory's root in messages.

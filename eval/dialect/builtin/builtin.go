@@ -14,6 +14,7 @@ import (
 	"waza/eval/dialect/skillevals"
 	"waza/eval/dialect/triggers"
 	"waza/eval/dialect/vally"
+	"waza/eval/files"
 )
 
 // all are the dialects in the order in which they are tried.
@@ -34,6 +35,28 @@ func All() []*dialect.Dialect { return all }
 // OnlyNamed reports whether suites of a format run only if their files are named, see [dialect.Dialect].
 func OnlyNamed(format string) bool {
 	return slices.ContainsFunc(all, func(d *dialect.Dialect) bool { return d.Name == format && d.OnlyNamed })
+}
+
+// RepeatsOthers reports whether a path is that of a suite in a format that runs only if its file is named.
+func RepeatsOthers(path string) bool {
+	path = filepath.ToSlash(path)
+	return slices.ContainsFunc(all, func(d *dialect.Dialect) bool { return d.OnlyNamed && d.Named(path) })
+}
+
+// IsProjectFile reports whether a file with this name can choose the names of suite files, see [PatternsIn].
+func IsProjectFile(name string) bool {
+	return slices.ContainsFunc(all, func(d *dialect.Dialect) bool { return d.ProjectFile != "" && d.ProjectFile == name })
+}
+
+// PatternsIn returns patterns for the names of suite files in a directory, from the project files of other
+// tools.
+func PatternsIn(dir string, v files.View) (patterns []string) {
+	for _, d := range all {
+		if d.Patterns != nil {
+			patterns = append(patterns, d.Patterns(dir, v)...)
+		}
+	}
+	return patterns
 }
 
 // Recognize returns the dialect of a parsed file, or nil.

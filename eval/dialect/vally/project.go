@@ -3,11 +3,14 @@ package vally
 import (
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
 	"waza/eval/dialect"
+	"waza/eval/files"
 )
 
 // projectName is the name of Vally's project file.
@@ -49,6 +52,29 @@ func homeOf(file string) string {
 		dir = filepath.Dir(dir)
 	}
 	return ""
+}
+
+// maxLevelsUp limits the directories above an eval that are searched for a project.
+const maxLevelsUp = 10
+
+// evalFilenames returns the patterns of paths.evalFilenames for the names of evals in a directory. One that is
+// malformed matches nothing.
+func evalFilenames(dir string, v files.View) (patterns []string) {
+	for above := range files.Upwards(dir, maxLevelsUp) {
+		file := filepath.Join(above, projectName)
+		data, err := v.Read(file, decode.MaxTextBytes, files.Read)
+		if err != nil {
+			continue
+		}
+		p := project{root: decode.Follow(decode.Parse(file, file, data, &decode.Findings{}).Root)}
+		for _, pattern := range valuesOf(p.get("paths", "evalFilenames")) {
+			if doublestar.ValidatePattern(pattern) && strings.Count(pattern, "{")+strings.Count(pattern, ",") <= maxAlternatives {
+				patterns = append(patterns, pattern)
+			}
+		}
+		return patterns
+	}
+	return nil
 }
 
 // get returns the value at a path of keys, or nil.

@@ -22,13 +22,15 @@ func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name: "vally",
 		// A search reads all files with the name of a suite.
-		Named:      func(file string) bool { return path.Base(file) == "eval.yaml" || path.Base(file) == "eval.yml" },
-		Recognizes: isSuite,
-		Home:       homeOf,
-		Translate:  translateSuite,
-		Target:     "vally",
-		FileName:   writtenName,
-		Write:      write,
+		Named:       func(file string) bool { return path.Base(file) == "eval.yaml" || path.Base(file) == "eval.yml" },
+		ProjectFile: projectName,
+		Patterns:    evalFilenames,
+		Recognizes:  isSuite,
+		Home:        homeOf,
+		Translate:   translateSuite,
+		Target:      "vally",
+		FileName:    writtenName,
+		Write:       write,
 	}
 }
 
