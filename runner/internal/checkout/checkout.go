@@ -112,6 +112,15 @@ func Make(ctx context.Context, source, id, dir string) error {
 	return nil
 }
 
+// Files is like [Make], but leaves only the files of the commit in dir: no repository, and so neither
+// its history nor its other branches.
+func Files(ctx context.Context, source, id, dir string) error {
+	if err := Make(ctx, source, id, dir); err != nil {
+		return err
+	}
+	return os.RemoveAll(filepath.Join(dir, ".git"))
+}
+
 // git runs git and returns its standard output and its standard error.
 func git(ctx context.Context, dir string, args ...string) (printed, said string, err error) {
 	stdout := &proc.Limited{Max: maxMessage}

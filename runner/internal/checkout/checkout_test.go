@@ -112,6 +112,20 @@ func TestMakeLeavesTheSourceAlone(t *testing.T) {
 	run(t, src, "fsck", "--strict")
 }
 
+// A directory of files has nothing of the history.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	src := repository(t)
+	id, err := checkout.Resolve(t.Context(), src, "v1")
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "files")
+	require.NoError(t, checkout.Files(t.Context(), src, id, dir))
+	require.Equal(t, "one", read(t, dir, "a.txt"))
+	require.Equal(t, "b", read(t, dir, "sub/b.txt"))
+	require.NoDirExists(t, filepath.Join(dir, ".git"))
+	require.ErrorContains(t, checkout.Files(t.Context(), src, id, dir), "already exists")
+}
+
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	src := repository(t)
