@@ -31,6 +31,7 @@ var onePlace = []struct {
 		"runner/journal/journal.go":        "it moves a directory",
 		"runner/journal/stage.go":          "it moves a directory",
 		"runner/journal/remove.go":         "it moves directories",
+		"runner/journal/scratch.go":        "it moves a directory",
 		"runner/internal/bundle/cache.go":  "it moves a directory",
 		"runner/internal/bundle/unpack.go": "it moves a directory",
 		"runner/workspace/spares.go":       "it moves a directory",

@@ -23,3 +23,6 @@ func Seal(line []byte) []byte { return appendSeal(append([]byte(nil), line[:len(
 
 // ReadAheadBy is like ReadAhead, with chunks of another size.
 func (r *Reader) ReadAheadBy(size int) { r.readAhead(size) }
+
+// Die releases the lock of a scratch directory, as the death of its owner does.
+func (s *Scratch) Die() { release(s.lock) }

@@ -119,9 +119,9 @@ func (s *Store) At(id string) *Run {
 	return &Run{dir: s.RunsDir() + sep + id, work: s.work() + sep + id, disk: s.disk(), store: s}
 }
 
-// Leftovers moves the workspaces of runs whose process died before removing them, and returns
-// their new directories. Nothing uses these, even when such a run is resumed. The caller removes
-// them; Leftovers returns the remaining ones again.
+// Leftovers moves the workspaces of runs whose process died before removing them, and scratch
+// directories of dead processes, and returns their new directories. Nothing uses these, even when
+// such a run is resumed. The caller removes them; Leftovers returns the remaining ones again.
 func (s *Store) Leftovers() []string {
 	entries, err := os.ReadDir(s.work())
 	if err != nil {
@@ -133,6 +133,10 @@ func (s *Store) Leftovers() []string {
 		switch {
 		case strings.HasPrefix(e.Name(), takenPrefix):
 			dirs = append(dirs, dir)
+		case isScratchLock(e.Name()):
+			if dir, ok := takeScratch(dir); ok {
+				dirs = append(dirs, dir)
+			}
 		case ValidID(e.Name()):
 			if dir, ok := s.At(e.Name()).takeWork(); ok {
 				dirs = append(dirs, dir)

@@ -84,7 +84,7 @@ func (r *Run) claim() (free func(), err error) {
 
 // Kinds of [Garbage].
 const (
-	GarbageWorkspaces = "workspaces" // of a run whose process has died
+	GarbageWorkspaces = "workspaces" // of a run whose process has died, or files beside them
 	GarbageTrash      = "trash"      // a run that was not removed completely
 	GarbageFile       = "file"       // a file that was being written when its process died
 	GarbageRun        = "unrecorded" // a run whose process died before it was recorded
@@ -117,6 +117,8 @@ func (s *Store) Collect(now time.Time, remove func(Garbage)) error {
 		switch id, taken := strings.CutPrefix(name, takenPrefix); {
 		case taken: // by a process that died before removing them
 			remove(Garbage{GarbageWorkspaces, id[:max(0, strings.LastIndexByte(id, '-'))], filepath.Join(s.work(), name)})
+		case isScratchLock(name):
+			withDeadScratch(filepath.Join(s.work(), name), func(dir string) { remove(Garbage{GarbageWorkspaces, "", dir}) })
 		case ValidID(name):
 			c.workspaces(name)
 		}
