@@ -233,7 +233,7 @@ func (q *queue) ended(t *taskRun, res *record.Trial, last bool) {
 		return
 	}
 	if i := res.TrialNum - t.First; t.queued.left != nil && !t.awaiting.isKept(i) {
-		t.queued.left[i] = trial.BaselineOf(res)
+		t.queued.left[i] = trial.BaselineOf(res, t.order.Against.Arm())
 	}
 	t.queued.done = t.queued.done || last
 	q.over.Broadcast()

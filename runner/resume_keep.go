@@ -326,7 +326,7 @@ func sameScore(a, b *record.ScoreStats) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
-// keptBaseline returns the result of a trial without skills from an earlier run session.
+// keptBaseline returns the result of a trial of a baseline from an earlier run session.
 func (s *scheduler) keptBaseline(b turn) *record.Baseline {
 	at := s.run.fold.Place(replay.KeyOf(b.num-1, b.trial-b.First))
 	res := new(record.Trial)
@@ -338,5 +338,5 @@ func (s *scheduler) keptBaseline(b turn) *record.Baseline {
 	if err != nil {
 		return &record.Baseline{Missing: err.Error()}
 	}
-	return trial.BaselineOf(res)
+	return trial.BaselineOf(res, b.order.Against.Arm())
 }

@@ -66,10 +66,10 @@ const (
 	maxInputBytes = 1 << 20
 )
 
-// inputsOf returns the hashes of the contents of the files below the suite's root that an
-// executor reads for a task, by path: its program, instructions, skills and files of its setup. It leaves out large
-// files and those beyond a number. It returns nil if hooks can write them. [contents.execution]
-// must have read the skills.
+// inputsOf returns the hashes of the contents of the files that an executor reads for a task, by
+// path: its program, instructions, skills and files of its setup. It leaves out files outside of the
+// suite's root that are not of a revision, large files, and those beyond a number. It returns nil if
+// hooks can write them. [contents.execution] must have read the skills.
 func (d *contents) inputsOf(t *eval.Task, options any) (map[string]string, error) {
 	s := d.plan.Suite
 	if writesBefore(s) {
@@ -82,15 +82,15 @@ func (d *contents) inputsOf(t *eval.Task, options any) (map[string]string, error
 		}
 	}
 	for _, dir := range t.Skills {
-		paths = append(paths, d.skillFiles[dir]...)
+		paths = append(paths, d.at(dir).skillFiles[dir]...)
 	}
 	sums := map[string]string{}
 	for _, path := range paths {
 		info, err := os.Stat(path)
-		if len(sums) == maxInputs || err != nil || info.Size() > maxInputBytes || !reach.Within(s.Root(), path) {
+		if len(sums) == maxInputs || err != nil || info.Size() > maxInputBytes || !d.reads(path) {
 			continue
 		}
-		sum, err := d.File(path)
+		sum, err := d.at(path).File(path)
 		if err != nil {
 			return nil, err
 		}

@@ -28,6 +28,9 @@ type Digests struct {
 	suiteRoot     string
 	// own contains the files of the suite itself, see [Digests.skill].
 	own map[string]bool
+	// today maps the directories of skills at a revision to those of the same skills today, whose
+	// places decide which files are part of the suite; nil for other skills.
+	today map[string]string
 	// commits maps repositories and names to the ids of the commits that tasks name.
 	commits map[[2]string]string
 }
@@ -144,12 +147,15 @@ func (d *Digests) skill(dir string) (string, error) {
 	if sum, ok := d.skills[dir]; ok {
 		return sum, nil
 	}
-	w := &skillWalk{Digests: d, root: dir, reach: dir, sums: map[string]any{}}
+	w := &skillWalk{Digests: d, root: dir, today: dir, reach: dir, sums: map[string]any{}}
+	if today, ok := d.today[dir]; ok {
+		w.today = today
+	}
 	if files.Within(d.suiteRoot, dir) {
 		w.reach = d.suiteRoot
 	}
 	name := filepath.Base(dir)
-	if rel, err := filepath.Rel(dir, d.suiteDir); err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(w.today, d.suiteDir); err == nil && filepath.IsLocal(rel) {
 		name = ""
 	}
 	if err := w.directory(dir, ""); err != nil {
@@ -172,6 +178,7 @@ const (
 type skillWalk struct {
 	*Digests
 	root  string
+	today string   // root, or the directory of the same skill today
 	reach string   // the directory that links must not leave
 	seen  int      // number of files and directories
 	above []string // the parents of the current directory, with links resolved
@@ -215,11 +222,12 @@ func (w *skillWalk) entry(path, rel, name string) error {
 		return nil
 	}
 	info, err := os.Stat(path)
+	today := filepath.Join(w.today, rel)
 	switch {
-	case err != nil || w.own[path]:
+	case err != nil || w.own[today]:
 		return nil // a dangling link, or a file that was just removed
 	case info.IsDir():
-		if name == ".git" || name == "node_modules" || path == w.suiteDir {
+		if name == ".git" || name == "node_modules" || today == w.suiteDir {
 			return nil
 		}
 		return w.directory(path, rel)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"waza/runner/executor/acp"
 	"waza/runner/grader"
 	"waza/runner/grader/judge"
+	"waza/runner/journal"
 	"waza/runner/provider"
 	"waza/runner/record"
 )
@@ -217,8 +219,9 @@ func (d *draft) graderWorkers(workers int) int {
 	return workers
 }
 
-// planTasks chooses the tasks and prepares them.
-func (d *draft) planTasks() error {
+// planTasks chooses the tasks and prepares them. scratch creates the directory for the skills of a
+// baseline; it is nil if nothing is executed.
+func (d *draft) planTasks(ctx context.Context, scratch func() (*journal.Scratch, error)) error {
 	p, req := d.Plan, &d.req
 	chosen, tests, err := d.choose(triggerTests(p.Suite, d.ids, req.FirstTool))
 	if err != nil {
@@ -245,6 +248,11 @@ func (d *draft) planTasks() error {
 			Known: []string{fmt.Sprintf("trials 1 to %d", total)},
 		}
 	}
+	if scratch != nil {
+		if err := d.checkOut(ctx, scratch, chosen); err != nil {
+			return err
+		}
+	}
 	p.baselines = p.everywhere(func(c *Setup) string { return c.Baselines })
 	for _, t := range chosen {
 		if req.SkipGraders {
@@ -267,8 +275,8 @@ func (d *draft) planTask(t *eval.Task, c *Setup) {
 		pt.ID = d.ids.take(pt.ID)
 	}
 	if p.Suite.Baseline && c.Baselines == "" {
-		pt.Baseline = d.task(withoutSkills(t), c)
-		pt.Baseline.ID, pt.Baseline.Name = d.ids.take(pt.ID+"#baseline"), pt.Name+" (without skills)"
+		pt.Baseline = d.task(d.baselineOf(t), c)
+		pt.Baseline.ID, pt.Baseline.Name = d.ids.take(pt.ID+"#baseline"), fmt.Sprintf("%s (%s)", pt.Name, p.against.Arm())
 		pt.Baseline.Role, pt.Baseline.of = record.RoleBaseline, pt.ID
 		p.Tasks = append(p.Tasks, pt.Baseline)
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"errors"
 
 	"waza/eval"
@@ -37,7 +38,10 @@ func (r *Planner) Grading(suite *eval.Suite, rec *record.Run) (*Plan, error) {
 	}
 	_ = d.skipCells()                  // recorded trials are graded whatever context windows are known today
 	var nothing *record.SelectionError // the plan may have nothing to run although the run executed trials
-	if err := d.planTasks(); err != nil && !errors.As(err, &nothing) {
+	if rec.Baseline != nil {
+		d.against = rec.Baseline.Against
+	}
+	if err := d.planTasks(context.Background(), nil); err != nil && !errors.As(err, &nothing) {
 		return nil, err
 	}
 	return d.finish(d.Config.ActualWorkers, true), nil

@@ -12,6 +12,7 @@ import (
 	"waza/eval/decode"
 	"waza/eval/files"
 	"waza/eval/surroundings"
+	"waza/runner/grader"
 	"waza/runner/grader/judge"
 	"waza/runner/internal/cache"
 	"waza/runner/record"
@@ -23,6 +24,13 @@ import (
 // and workers, prices, or texts for people.
 func (d *draft) hash(ctx context.Context) error {
 	d.Files = newDigests(ctx, d.Suite)
+	if r := d.revision; r != nil {
+		r.digests = newDigests(ctx, d.Suite)
+		r.digests.suiteRoot, r.digests.today = r.dir, map[string]string{}
+		for today, earlier := range r.earlier {
+			r.digests.today[earlier] = today
+		}
+	}
 	err := (&contents{Digests: d.Files, plan: d.Plan}).hashTasks()
 	switch {
 	case ctx.Err() != nil:
@@ -91,12 +99,22 @@ func (d *contents) hashTasks() error {
 		if t.Grading, err = d.grading(t.Task); err != nil {
 			return err
 		}
+		if p.against != nil && grader.ScoresSkills(t.Task) {
+			if t.Grading, err = digestJSON([]any{t.Grading, "skills on both sides"}); err != nil {
+				return err
+			}
+		}
 		if err := t.roleHash(p.Config.MaxAttempts); err != nil {
 			return err
 		}
 		t.Hash = cache.HashOf([]byte(t.Execution + "/" + t.Grading))
 	}
-	return nil
+	if p.revision == nil {
+		return nil
+	}
+	var err error
+	p.sameSkills, err = d.unchanged()
+	return err
 }
 
 // roleHash distinguishes a task from the same task in another role. Baselines precede their
@@ -185,7 +203,7 @@ func (d *contents) suite(cell *Setup) (string, error) {
 func (d *contents) instructions(list []eval.InstructionFile) (map[string]string, error) {
 	sums := map[string]string{}
 	for _, f := range list {
-		sum, err := d.File(f.Path)
+		sum, err := d.at(f.Path).File(f.Path)
 		if err != nil && f.Path != "" {
 			return nil, err
 		}
@@ -243,7 +261,7 @@ func (d *contents) execution(suite string, t *eval.Task, repos []record.Checkout
 	}
 	var skills []string
 	for _, dir := range t.Skills {
-		tree, err := d.skill(dir)
+		tree, err := d.at(dir).skill(dir)
 		if err != nil {
 			return "", fmt.Errorf("task %s: skill %s: %w", t.ID, dir, err)
 		}

@@ -16,7 +16,8 @@ func (p *Plan) Order(t *Task, runID string, taskNum int) record.Order {
 		Executor: t.Setup.Executor.Name, Options: t.Setup.Settings.Options, Model: t.Setup.Settings.Model, Params: t.Setup.params,
 		Judge: p.judge, Workers: c.ActualWorkers, Timeout: t.Timeout, TimeoutAsked: t.timeoutAsked,
 		MaxAttempts: c.MaxAttempts, RetryErrors: c.RetryErrors,
-		Needs: p.needs.of(t),
+		Against: p.against,
+		Needs:   p.needs.of(t),
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"waza/runner/grader"
 	"waza/runner/grader/builtin"
 	"waza/runner/internal/cache"
+	"waza/runner/journal"
 	"waza/runner/provider"
 	"waza/runner/record"
 	"waza/runner/sandbox"
@@ -97,6 +98,11 @@ type Plan struct {
 	// why this machine cannot provide it.
 	Sandbox     *record.Sandbox
 	sandboxLack error
+	// against is the revision whose skills the baseline has; nil if it has none. revision contains
+	// them; nil if nothing is executed. sameSkills reports whether they are today's.
+	against    *record.Revision
+	revision   *revision
+	sameSkills bool
 	// baselines and triggers are the reasons why they are missing; empty otherwise.
 	baselines, triggers string
 	benchmark           *record.BenchmarkRef // nil for other kinds of suites
@@ -124,7 +130,7 @@ type Task struct {
 	Hash, Execution, Grading string
 	// Threshold is the share of counted trials that must pass.
 	Threshold float64
-	// Baseline is the same task without skills; nil without a comparison. of is the ID of the
+	// Baseline is the same task without skills or with earlier ones; nil without a comparison. of is the ID of the
 	// task for which this task is the baseline.
 	Baseline *Task
 	of       string
@@ -166,14 +172,15 @@ func (p *Plan) Close() {
 	p.env.Close()
 	p.Pool.Close()
 	p.cache.Close()
+	p.revision.close()
 }
 
 // Plan prepares a suite for running. The suite must have no errors. A request that cannot be
 // fulfilled is a [*record.UnknownExecutorError], a [*record.SelectionError], a
-// [*record.LimitError] or a [*record.FleetError]. Plan reads the files that the suite depends
+// [*record.LimitError], a [*record.RevisionError] or a [*record.FleetError]. Plan reads the files that the suite depends
 // on, to hash the content of its trials. A file that cannot be read is a [*ContentError]. Plan
 // returns the cause of ctx when ctx ends.
-func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Request) (*Plan, error) {
+func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Request) (_ *Plan, err error) {
 	d, err := r.draft(suite, req)
 	if err != nil {
 		return nil, err
@@ -193,7 +200,12 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	if err := d.skipCells(); err != nil {
 		return nil, err
 	}
-	if err := d.planTasks(); err != nil {
+	defer func() {
+		if err != nil {
+			d.revision.close()
+		}
+	}()
+	if err := d.planTasks(ctx, r.newScratch); err != nil {
 		return nil, err
 	}
 	if d.waits && d.Config.Workers == 0 {
@@ -211,6 +223,9 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	}
 	return p, nil
 }
+
+// newScratch creates a directory for files that a plan needs.
+func (r *Planner) newScratch() (*journal.Scratch, error) { return r.runs.Store.NewScratch() }
 
 func (r *Planner) executorKind(suite *eval.Suite, req record.Request) (executor.Kind, error) {
 	name := suite.Config.Executor

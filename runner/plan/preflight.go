@@ -33,6 +33,7 @@ func (p *Plan) Preflight(ctx context.Context) decode.Diagnostics {
 	f.checkpoints()
 	f.shouldTrigger()
 	f.graders(ctx)
+	f.against()
 	return f.found
 }
 
@@ -141,7 +142,7 @@ func (f *preflight) checkpoints() {
 				case g.Type == record.TypeHuman || g.Type == record.TypeHumanCalibration:
 					why = "a checkpoint cannot wait for a person; let the grader grade the finished trial"
 				case judge.ComparesWithBaseline(g):
-					why = "a checkpoint has no run without skills to compare with; give the grader a reference, or let it grade the finished trial"
+					why = "a checkpoint has no baseline to compare with; give the grader a reference, or let it grade the finished trial"
 				}
 				if seen[g] = true; why != "" {
 					f.add(g.Diagnose(decode.At(), decode.Error, decode.CodeInvalidValue, why))

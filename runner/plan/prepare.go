@@ -55,6 +55,7 @@ func (p *Prepared) All() decode.Diagnostics { return slices.Concat(p.Diagnostics
 // request cannot be fulfilled, see [Planner.Plan]. The Prepared is never nil.
 func (r *Planner) Prepare(ctx context.Context, path string, req record.Request, o PrepareOptions) (*Prepared, error) {
 	p := &Prepared{}
+	req.Baseline = req.Baseline || req.Against != nil
 	var err error
 	p.Suite, p.Diagnostics, err = eval.Load(path, eval.Options{
 		Vocabulary: r.Vocabulary(), Executor: req.Executor, Agent: req.Agent, JudgeModel: req.JudgeModel,

@@ -46,7 +46,7 @@ func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
 		}
 	}
 	if s.Baseline {
-		rec.Baseline = &record.BaselineRef{Unmeasured: p.baselines}
+		rec.Baseline = &record.BaselineRef{Against: p.against, Unmeasured: p.baselines}
 	}
 	if tt := s.Triggers; tt != nil && tt.Prompts() > 0 {
 		rec.Triggers = &record.TriggersRef{Skill: tt.Skill, Prompts: tt.Prompts(), Unmeasured: p.triggers}

@@ -1,9 +1,14 @@
 package record
 
-// BaselineResult compares the agent with its skills to the same agent without them. Graders that
-// say nothing about an agent without skills, such as skill_invocation, are left out on both
-// sides. The verdict of a task can therefore differ here from its own verdict.
+// BaselineResult compares the agent with its skills to the same agent without them, or with those of
+// an earlier revision. Graders that say nothing about the agent of the baseline, such as
+// skill_invocation about one without skills, are left out on both sides. The verdict of a task can
+// therefore differ here from its own verdict.
 type BaselineResult struct {
+	// Arm names the side of the baseline; absent for an agent without skills.
+	Arm Arm `json:"arm,omitempty"`
+	// Against is the revision of the skills on that side; nil for an agent without skills.
+	Against *Revision `json:"against,omitempty"`
 	// Measured reports whether at least one task can be compared. If not, Note gives the reason.
 	Measured bool   `json:"measured"`
 	Note     string `json:"note,omitempty"`
@@ -19,18 +24,18 @@ type BaselineResult struct {
 	// Needed is how many trials of each task on each side would decide; nil unless Outcome is
 	// undecided.
 	Needed *Needed `json:"needed,omitempty"`
-	// ClassCounts classifies the pairs like a comparison of two runs; the agent without skills
-	// is the reference.
+	// ClassCounts classifies the pairs like a comparison of two runs; the baseline is the
+	// reference.
 	ClassCounts
-	// Trials counts the trials without skills.
+	// Trials counts the trials of the baseline.
 	Trials Counts `json:"trials"`
-	// Errors counts the trials without skills that ended in error, and the tasks whose hooks
+	// Errors counts the trials of the baseline that ended in error, and the tasks whose hooks
 	// failed.
 	Errors int            `json:"errors"`
 	Tasks  []TaskBaseline `json:"tasks,omitempty"`
 }
 
-// Gain compares a number with skills to the same number without.
+// Gain compares a number with skills to the same number of the baseline.
 type Gain struct {
 	With    float64 `json:"with"`
 	Without float64 `json:"without"`
@@ -40,7 +45,7 @@ type Gain struct {
 	Interval *Interval `json:"interval,omitempty"`
 }
 
-// TaskBaseline compares one task with and without skills. Its numbers are nil when one side has
+// TaskBaseline compares one task with skills and in the baseline. Its numbers are nil when one side has
 // no counted trial, and while a trial waits for a person's score.
 type TaskBaseline struct {
 	ID string `json:"id"`

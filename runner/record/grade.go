@@ -26,7 +26,7 @@ type Grade struct {
 	Details     any   `json:"details,omitempty"`
 	DurationMS  int64 `json:"durationMs"`
 	NeedsReview bool  `json:"needsReview,omitempty"`
-	// SkillsOnly reports whether the grader says nothing about an agent without skills. The
+	// SkillsOnly reports whether the grader says nothing about the agent of the baseline. The
 	// comparison with the baseline then leaves it out.
 	SkillsOnly bool `json:"skillsOnly,omitempty"`
 	// SelfReported reports whether the score depends on tool calls that only the agent says it made.

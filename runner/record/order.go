@@ -70,6 +70,9 @@ type Order struct {
 	MaxAttempts int `json:"maxAttempts"`
 	RetryErrors int `json:"retryErrors"`
 
+	// Against is the revision whose skills the agent of the baseline has; nil if it has none, and
+	// without a baseline.
+	Against *Revision `json:"against,omitempty"`
 	// Baseline is the trial that pairwise judges compare with; nil without one.
 	Baseline *Baseline `json:"baseline,omitempty"`
 
@@ -134,7 +137,7 @@ func JoinNeeds(lists ...[]Need) []Need {
 	return slices.Clip(slices.Compact(all))
 }
 
-// Baseline is the result of a task in the trial with the same number but without skills.
+// Baseline is the result of a task in the trial of the baseline with the same number.
 type Baseline struct {
 	Output string `json:"output"`
 	// Missing is the reason why there is nothing to compare with; empty otherwise.

@@ -81,8 +81,10 @@ type Imported struct {
 	SchemaVersion string `json:"schemaVersion,omitempty"`
 }
 
-// BaselineRef describes the comparison with an agent without skills.
+// BaselineRef describes the comparison with an agent without skills, or with earlier skills.
 type BaselineRef struct {
+	// Against is the revision whose skills the agent of the baseline has; nil if it has none.
+	Against *Revision `json:"against,omitempty"`
 	// Unmeasured is the reason why waza does not compare; empty when it does.
 	Unmeasured string `json:"unmeasured,omitempty"`
 }

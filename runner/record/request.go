@@ -59,6 +59,9 @@ type Request struct {
 	Stopping *float64 `json:"stopping,omitempty"`
 	// Baseline also runs each task without its skills, like baseline: true in a suite.
 	Baseline bool `json:"baseline,omitempty"`
+	// Against gives the agent of the baseline the skills as they are at a revision, unless nil. It
+	// requires Baseline.
+	Against *Revision `json:"against,omitempty"`
 	// NoSkills withholds all skills from agents.
 	NoSkills bool `json:"noSkills,omitempty"`
 	// FirstTool lets the first tool call decide the trials of trigger tests, like first_tool of these.

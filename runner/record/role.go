@@ -8,7 +8,7 @@ type Role string
 const (
 	// RoleTask marks a task of the suite.
 	RoleTask Role = ""
-	// RoleBaseline marks a task of the suite that an agent without skills does.
+	// RoleBaseline marks a task of the suite that an agent without skills, or with earlier ones, does.
 	RoleBaseline Role = "baseline"
 	// RoleTrigger marks a prompt of the trigger tests.
 	RoleTrigger Role = "trigger"

@@ -265,9 +265,9 @@ func (g *grading) compareWith(t *gradedTask, num int) (*record.Baseline, error) 
 	case err != nil:
 		return nil, err
 	case res == nil:
-		return &record.Baseline{Missing: "the trial without skills was not recorded"}, nil
+		return &record.Baseline{Missing: fmt.Sprintf("the trial %s was not recorded", t.order.Against.Arm())}, nil
 	}
-	return trial.BaselineOf(res), nil
+	return trial.BaselineOf(res, t.order.Against.Arm()), nil
 }
 
 // record replaces a trial if its grades changed.

@@ -103,7 +103,7 @@ func (t *summing) baselineResult(cell *record.Cell) *record.BaselineResult {
 	if t.rec.Baseline == nil {
 		return nil
 	}
-	r := &record.BaselineResult{Note: t.rec.Baseline.Unmeasured}
+	r := &record.BaselineResult{Arm: t.rec.Baseline.Arm(), Against: t.rec.Baseline.Against, Note: t.rec.Baseline.Unmeasured}
 	for i := range t.rec.Tasks {
 		res := t.tasks[i]
 		if t.rec.Tasks[i].Role != record.RoleBaseline || res == nil || !t.rec.Tasks[i].Cell.In(cell) {

@@ -1,12 +1,14 @@
 package trial
 
 import (
+	"fmt"
+
 	"waza/runner/record"
 )
 
-// BaselineOf returns the part of a trial without skills that is compared with; empty when its
-// agent did not end normally.
-func BaselineOf(res *record.Trial) *record.Baseline {
+// BaselineOf returns the part of a trial of a baseline that is compared with; empty when its agent
+// did not end normally. arm names the baseline.
+func BaselineOf(res *record.Trial, arm record.Arm) *record.Baseline {
 	graded := record.Finished(res.Graders) // only trials that ended normally are graded
 	if res.Verdict == record.Passed || res.Verdict == record.Failed || graded {
 		return &record.Baseline{Output: res.Output}
@@ -15,5 +17,5 @@ func BaselineOf(res *record.Trial) *record.Baseline {
 	if res.Error != "" {
 		why += ": " + res.Error
 	}
-	return &record.Baseline{Missing: "the trial without skills ended in " + why}
+	return &record.Baseline{Missing: fmt.Sprintf("the trial %s ended in %s", arm, why)}
 }

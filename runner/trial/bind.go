@@ -9,6 +9,7 @@ import (
 	"waza/runner/grader"
 	"waza/runner/grader/behavior"
 	"waza/runner/grader/builtin"
+	"waza/runner/grader/judge"
 	"waza/runner/record"
 )
 
@@ -70,6 +71,7 @@ func (e *Env) bind(o *record.Order) ([]*grader.Bound, error) {
 			return nil, fmt.Errorf("task %s: expected: %w", o.TaskID, err)
 		}
 		for _, b := range synthetic {
+			b.SkillsOnly = b.SkillsOnly && o.Against == nil // both sides have skills
 			if o.Role != record.RoleBaseline || !b.SkillsOnly {
 				graders = append(graders, b)
 			}
@@ -104,16 +106,19 @@ func (e *Env) heldLocked(o *record.Order, spec *eval.Grader) boundGrader {
 		}
 		e.unread[dir] = true
 	}
-	return e.boundLocked(spec)
+	return e.boundLocked(o, spec)
 }
 
-func (e *Env) boundLocked(spec *eval.Grader) boundGrader {
+func (e *Env) boundLocked(o *record.Order, spec *eval.Grader) boundGrader {
 	if b, ok := e.bound[spec]; ok {
 		return b
 	}
 	var b boundGrader
 	if b.Bound, b.err = e.Graders.Bind(spec, e.Grading); b.err != nil {
 		b.Bound = broken(spec, b.err)
+	}
+	if o.Against != nil && !judge.ComparesWithBaseline(spec) { // both sides have skills
+		b.SkillsOnly = false
 	}
 	if e.bound == nil {
 		e.bound = map[*eval.Grader]boundGrader{}

@@ -1,0 +1,289 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"waza/eval"
+	"waza/eval/decode"
+	"waza/eval/files"
+	"waza/eval/reach"
+	"waza/eval/skill"
+	"waza/runner/grader/judge"
+	"waza/runner/internal/checkout"
+	"waza/runner/journal"
+	"waza/runner/record"
+)
+
+// A revision is the skills of a suite as they are at a commit of their repository, for the agent of
+// the baseline. The files of the commit are in a scratch directory of the plan. waza checks out the
+// whole commit, because links in a skill can lead to other places of the repository.
+type revision struct {
+	suite   *eval.Suite
+	root    string // the repository of the skills
+	scratch *journal.Scratch
+	dir     string // the files of the commit
+	short   string // the name of the commit in messages
+	digests *Digests
+	// earlier maps the directories of skills and the paths of agent files to those of the commit.
+	earlier map[string]string
+}
+
+// maxRevision limits the bytes of the name of a revision.
+const maxRevision = 200
+
+// checkOut prepares the skills of the tasks as they are at the revision that the request names, if it
+// names one. The error is a [*record.RevisionError].
+func (d *draft) checkOut(ctx context.Context, scratch func() (*journal.Scratch, error), tasks []*eval.Task) error {
+	ref := d.req.Against
+	if ref == nil {
+		return nil
+	}
+	r := &revision{suite: d.Suite, earlier: map[string]string{}}
+	against, err := r.fill(ctx, ref, scratch, tasks)
+	if err != nil {
+		r.close()
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return &record.RevisionError{Name: ref.Name, Err: err}
+	}
+	d.revision, d.against, d.Asked.Against = r, against, against
+	return nil
+}
+
+func (r *revision) fill(
+	ctx context.Context, ref *record.Revision, scratch func() (*journal.Scratch, error), tasks []*eval.Task,
+) (*record.Revision, error) {
+	name := ref.Name
+	if name == "" || len(name) > maxRevision || strings.ContainsFunc(name, unicode.IsControl) {
+		return nil, fmt.Errorf("the name of a revision must be a commit id, a branch or a tag of at most %d bytes", maxRevision)
+	}
+	paths, err := r.underTest(tasks)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		return nil, errors.New("git is not installed; install it")
+	}
+	if ref.Commit != "" { // the name can have moved since
+		name = ref.Commit
+	}
+	id, err := checkout.Resolve(ctx, r.root, name)
+	if err != nil {
+		return nil, err
+	}
+	if r.scratch, err = scratch(); err != nil {
+		return nil, err
+	}
+	r.dir, r.short = filepath.Join(r.scratch.Dir, filepath.Base(r.root)), fmt.Sprintf("commit %.12s", id)
+	if err := checkout.Files(ctx, r.root, id, r.dir); err != nil {
+		return nil, err
+	}
+	for path, rel := range paths {
+		if r.earlier[path], err = r.find(path, rel); err != nil {
+			return nil, err
+		}
+	}
+	return &record.Revision{Name: ref.Name, Commit: id}, r.hideSuite()
+}
+
+// underTest returns the skills and agent files of tasks by their absolute paths, with their paths in
+// their repository, which it sets.
+func (r *revision) underTest(tasks []*eval.Task) (map[string]string, error) {
+	found := map[string]string{}
+	for _, t := range tasks {
+		for _, path := range slices.Concat(t.Skills, agentFiles(t)) {
+			if _, known := found[path]; known {
+				continue
+			}
+			at, root := path, files.RepositoryRoot(path)
+			if root == "" { // it can be a link to a repository
+				at = files.RealPath(path)
+				root = files.RepositoryRoot(at)
+			}
+			switch {
+			case root == "":
+				return nil, fmt.Errorf("%s is not in a git repository; commit it to one, or compare with an agent without skills (--baseline)",
+					r.shown(path))
+			case r.root == "":
+				r.root = root
+			case r.root != root:
+				return nil, fmt.Errorf("%s is not in the repository %s of the other skills; run only tasks with the skills of one "+
+					"repository, or leave skills out with config.disabled_skills", r.shown(path), r.root)
+			}
+			rel, err := filepath.Rel(root, at)
+			if err != nil {
+				return nil, err
+			}
+			found[path] = rel
+		}
+	}
+	if len(found) == 0 {
+		return nil, errors.New("no task has a skill; run the suite without a revision")
+	}
+	return found, nil
+}
+
+// agentFiles returns the paths of the files that define the agent under test.
+func agentFiles(t *eval.Task) []string {
+	var paths []string
+	for _, f := range t.Instructions {
+		if f.UnderTest {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
+}
+
+// shown returns a path as messages show it: relative to the repository of the suite, if that contains it.
+func (r *revision) shown(path string) string {
+	if rel, err := filepath.Rel(r.suite.Root(), path); err == nil && filepath.IsLocal(rel) && rel != "." {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+// find returns the place of a skill or agent file in the files of the commit.
+func (r *revision) find(path, rel string) (string, error) {
+	at := filepath.Join(r.dir, rel)
+	file := at
+	if !strings.HasSuffix(path, skill.AgentSuffix) {
+		file = filepath.Join(at, skill.FileName)
+	}
+	switch inside := files.Within(r.dir, file); {
+	case !files.IsRegular(file):
+		return "", fmt.Errorf("%s does not exist in %s; choose a revision that has it at this place", r.shown(path), r.short)
+	case !inside:
+		return "", fmt.Errorf("%s leads out of the repository in %s; choose a revision where it does not", r.shown(path), r.short)
+	}
+	return at, nil
+}
+
+// hideSuite removes the suite from the earlier skills by the rule of [reach.Places.IsPart]: agents
+// must not find the answers.
+func (r *revision) hideSuite() error {
+	root, err := os.OpenRoot(r.dir) // links of the commit can lead anywhere
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for now, earlier := range r.earlier {
+		for _, part := range []string{r.suite.File, r.suite.Dir} {
+			if !reach.Within(now, part) || !r.suite.IsPart(now, part) {
+				continue
+			}
+			in, err := filepath.Rel(now, part)
+			if err != nil {
+				return err
+			}
+			at, err := filepath.Rel(r.dir, filepath.Join(earlier, in))
+			if err != nil {
+				return err
+			}
+			if err := root.RemoveAll(at); err != nil {
+				return fmt.Errorf("cannot remove the suite from %s in %s: %w", r.shown(now), r.short, err)
+			}
+		}
+	}
+	return nil
+}
+
+// close removes the files. A nil revision has none.
+func (r *revision) close() {
+	if r != nil && r.scratch != nil {
+		_ = r.scratch.Close() // what remains is a leftover
+		r.scratch = nil
+	}
+}
+
+// task returns a task with the earlier skills.
+func (r *revision) task(t *eval.Task) *eval.Task {
+	b := *t
+	b.SkillDirectories = nil // Skills has those that were found in them
+	b.Skills = slices.Clone(t.Skills)
+	for i, dir := range b.Skills {
+		b.Skills[i] = r.earlier[dir]
+	}
+	b.Instructions = slices.Clone(t.Instructions)
+	for i := range b.Instructions {
+		if f := &b.Instructions[i]; f.UnderTest {
+			f.Path = r.earlier[f.Path]
+		}
+	}
+	return &b
+}
+
+// at returns the digests that cover a path: those of the plan, or of the earlier skills.
+func (d *contents) at(path string) *Digests {
+	if r := d.plan.revision; r != nil && reach.Within(r.dir, path) {
+		return r.digests
+	}
+	return d.Digests
+}
+
+// reads reports whether waza checks that a file of an executor does not change during a run: one of
+// the suite's repository, or of the earlier skills. Another machine can have another version of others.
+func (d *contents) reads(path string) bool {
+	r := d.plan.revision
+	return reach.Within(d.plan.Suite.Root(), path) || r != nil && reach.Within(r.dir, path)
+}
+
+// unchanged reports whether all skills under test are the same as in the commit.
+func (d *contents) unchanged() (bool, error) {
+	r := d.plan.revision
+	for now, earlier := range r.earlier {
+		sum := func(path string) (string, error) {
+			if strings.HasSuffix(path, skill.AgentSuffix) {
+				return d.at(path).File(path)
+			}
+			return d.at(path).skill(path)
+		}
+		a, err := sum(now)
+		if err != nil {
+			return false, err
+		}
+		if b, err := sum(earlier); err != nil || a != b {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// withoutJudges returns a copy of a task without the judges that compare with the baseline: the
+// baseline has nothing to be compared with.
+func withoutJudges(t *eval.Task) *eval.Task {
+	b := *t
+	b.Effective = slices.DeleteFunc(slices.Clone(t.Effective), judge.ComparesWithBaseline)
+	return &b
+}
+
+// baselineOf returns the task as the agent of the baseline receives it and graders grade it.
+func (d *draft) baselineOf(t *eval.Task) *eval.Task {
+	switch {
+	case d.against == nil:
+		return withoutSkills(t)
+	case d.revision == nil: // recorded trials are graded, for which the names of skills suffice
+		return withoutJudges(t)
+	}
+	return withoutJudges(d.revision.task(t))
+}
+
+// against warns of a comparison of two equal sides.
+func (f *preflight) against() {
+	p := f.plan
+	if !p.sameSkills {
+		return
+	}
+	f.add(decode.Diagnostic{
+		File: p.Suite.File, Severity: decode.Warning, Code: decode.CodeNoEffect,
+		Message: fmt.Sprintf("the skills are the same at %q, so both sides of the baseline are the same; name another revision", p.against.Name),
+	})
+}
