@@ -25,16 +25,16 @@ func (p *runPrinter) baseline() {
 	}
 	p.printf("\n%s\n", p.paint(bold, fmt.Sprintf("Baseline, over %s", text.Count(base.Pairs, "task", "tasks"))))
 	if g := base.PassRate; g != nil {
-		p.printf("  With skills %s, without %s: %s\n", figure.Percent(g.With), figure.Percent(g.Without),
+		p.printf("  With skills %s, %s %s: %s\n", figure.Percent(g.With), Clean(base.Arm.Short()), figure.Percent(g.Without),
 			p.paint(gainColour(g), figure.Points(g.Gain)+" points"+bounds(g.Interval, figure.PointsInterval)))
 	}
 	if g := base.Score; g != nil {
-		p.printf("  Score %s, without %s: %s\n", figure.Score(g.With), figure.Score(g.Without),
+		p.printf("  Score %s, %s %s: %s\n", figure.Score(g.With), Clean(base.Arm.Short()), figure.Score(g.Without),
 			figure.Difference(g.Gain)+bounds(g.Interval, figure.DifferenceInterval))
 	}
 	parts := classCounts(base.ClassCounts)
 	if base.Errors > 0 {
-		parts += ", " + p.paint(magenta, text.Count(base.Errors, "error", "errors")+" without skills")
+		parts += ", " + p.paint(magenta, text.Count(base.Errors, "error", "errors")+" "+Clean(base.Arm.String()))
 	}
 	p.printf("  Each task by itself: %s\n", parts)
 	if text, c := Effect(base); text != "" {
@@ -66,15 +66,29 @@ func Effect(base *record.BaselineResult) (text string, c colour) {
 	p := " (p " + figure.P(base.P, 1-stats.DefaultConfidence) + ")"
 	switch base.Outcome {
 	case record.OutcomeBetter:
-		return "the skills help" + p, green
+		return EffectOf(base.Arm, base.Outcome) + p, green
 	case record.OutcomeWorse:
-		return "the skills harm" + p, red
+		return EffectOf(base.Arm, base.Outcome) + p, red
 	case record.OutcomeSame:
-		return "with the skills and without, the results are the same within " + pointsOf(tally.DefaultMargin), 0
+		return "with the skills and " + Clean(base.Arm.Short()) + ", the results are the same within " + pointsOf(tally.DefaultMargin), 0
 	case record.OutcomeUndecided:
-		return "it is undecided whether the skills help" + p + trialsToShow(base.Needed), yellow
+		return "it is undecided whether " + EffectOf(base.Arm, record.OutcomeBetter) + p + trialsToShow(base.Needed), yellow
 	}
 	return "", 0
+}
+
+// EffectOf states that the skills are better or worse than the arm of the baseline.
+func EffectOf(arm record.Arm, outcome record.Outcome) string {
+	better := outcome == record.OutcomeBetter
+	switch {
+	case arm.HasSkills() && better:
+		return "the results are better than " + Clean(arm.String())
+	case arm.HasSkills():
+		return "the results are worse than " + Clean(arm.String())
+	case better:
+		return "the skills help"
+	}
+	return "the skills harm"
 }
 
 // trialsToShow states how many more trials would decide about the skills.
@@ -88,8 +102,11 @@ func trialsToShow(n *record.Needed) string {
 	return "; " + text.Count(n.More, "more trial", "more trials") + " of each task would show such a difference in 4 of 5 runs"
 }
 
+// capital returns an ASCII text with a capital letter.
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
 func baselineRows(base *record.BaselineResult) []row {
-	rows := []row{heads("Task", "Became", "With", "Without", "Points", "Score")}
+	rows := []row{heads("Task", "Became", "With", capital(Clean(base.Arm.Short())), "Points", "Score")}
 	for _, t := range base.Tasks {
 		r := plains(Clean(t.ID), "–", "–", "–", "–", "–")
 		if t.Class != "" {

@@ -121,3 +121,32 @@ func TestReportOfTriggersAlone(t *testing.T) {
 		"of the suite was run; 0 ms\n",
 		b.String())
 }
+
+// The baseline has the name that the run recorded, everywhere. In Markdown it is code.
+func TestBaselineNamesArm(t *testing.T) {
+	t.Parallel()
+	for outcome, says := range map[record.Outcome]string{
+		record.OutcomeBetter:    "the results are better than with skills at v<b>1 (p 0.0",
+		record.OutcomeWorse:     "the results are worse than with skills at v<b>1 (p 0.0",
+		record.OutcomeSame:      "with the skills and with skills at v<b>1, the results are the same within",
+		record.OutcomeUndecided: "it is undecided whether the results are better than with skills at v<b>1 (p 0.0",
+	} {
+		r, sum := besideExample()
+		sum.Baseline.Arm, sum.Baseline.Outcome, sum.Baseline.P = (&record.Revision{Name: "v<b>1"}).Arm(), outcome, 0.011
+		r.Status, r.Summary = record.StatusCompleted, sum
+		var b strings.Builder
+		require.NoError(t, r.Write(&b, Options{}))
+		for _, want := range []string{
+			"  With skills 100 %, with skills at v<b>1 50 %: +50 points", "  Score 1.00, with skills at v<b>1 0.75: +0.25",
+			"1 error with skills at v<b>1\n", "  With skills at v<b>1  Points", says,
+		} {
+			require.Contains(t, b.String(), want)
+		}
+		require.NotContains(t, strings.ToLower(b.String()), "without skills")
+		m := &markdown{Report: r, left: 1 << 16}
+		m.baseline()
+		require.Contains(t, m.b.String(), "; with skills 100 %, `with skills at v<b>1` 50 %: +50 points")
+		require.Equal(t, 2, strings.Count(m.b.String(), "`with skills at v<b>1`"), m.b.String())
+		require.Equal(t, record.Arm("with skills at v<b>1"), sum.Baseline.Arm, "the report changes nothing")
+	}
+}

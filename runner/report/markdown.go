@@ -341,15 +341,19 @@ func (m *markdown) baseline() {
 	if m.Summary == nil || m.Summary.Baseline == nil {
 		return
 	}
-	base := m.Summary.Baseline
+	shown := *m.Summary.Baseline
+	base := &shown
+	if base.Arm.HasSkills() {
+		shown.Arm = record.Arm(CodeSpan(string(base.Arm)))
+	}
 	if !base.Measured {
 		m.add("\n**Baseline** not measured.\n")
 		return
 	}
 	text := fmt.Sprintf("\n**Baseline**, over %s: %s", text.Count(base.Pairs, "task", "tasks"), classCounts(base.ClassCounts))
 	if g := base.PassRate; g != nil {
-		text += fmt.Sprintf("; with skills %s, without %s: %s points%s", figure.Percent(g.With),
-			figure.Percent(g.Without), figure.Points(g.Gain), bounds(g.Interval, figure.PointsInterval))
+		text += fmt.Sprintf("; with skills %s, %s %s: %s points%s", figure.Percent(g.With),
+			base.Arm.Short(), figure.Percent(g.Without), figure.Points(g.Gain), bounds(g.Interval, figure.PointsInterval))
 	}
 	if effect, _ := Effect(base); effect != "" {
 		text += ". All tasks together: " + effect

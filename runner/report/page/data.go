@@ -47,7 +47,9 @@ type htmlPage struct {
 	// Baseline holds the conclusions about all tasks of the comparison with the baseline, and
 	// JudgePositions describes the judges who prefer a place. Both are sentences, in the words of
 	// the other reports.
-	Baseline       []string `json:"baseline,omitempty"`
+	Baseline []string `json:"baseline,omitempty"`
+	// Arm names the side of the baseline; empty for an agent without skills.
+	Arm            string   `json:"arm,omitempty"`
 	JudgePositions []string `json:"judgePositions,omitempty"`
 	// Damage describes the lost part of the record; empty if nothing is lost. Unverifiable
 	// describes why nobody can verify a record without damage.
@@ -190,6 +192,7 @@ func pageOf(rec *record.Run, p record.Progress) htmlPage {
 			page.CountedTrials.Total += t.Trials
 		}
 	}
+	page.Arm = string(rec.Baseline.Arm())
 	if p.Summary != nil {
 		page.conclude(p.Summary)
 	}

@@ -313,6 +313,17 @@ func TestHTMLFiles(t *testing.T) {
 	require.Equal(t, snap.Incomplete, p.trial(t, "task-1", 1).Incomplete)
 }
 
+// The page shows the recorded name of the baseline's side.
+func TestHTMLNamesArm(t *testing.T) {
+	t.Parallel()
+	c := hold([]*record.Trial{{}})
+	p, _ := pageOfHandle(t, c, Options{})
+	require.NotContains(t, p.data.Run, "arm")
+	c.Rec.Baseline = &record.BaselineRef{Against: &record.Revision{Name: "v1"}}
+	p, _ = pageOfHandle(t, c, Options{})
+	require.Equal(t, "with skills at v1", p.data.Run["arm"])
+}
+
 // A comparison shows the earlier results of tasks and trials, and which tasks are new or gone.
 func TestHTMLAgainst(t *testing.T) {
 	t.Parallel()

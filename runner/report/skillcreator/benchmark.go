@@ -84,8 +84,19 @@ func armsOf(runs []benchmarkRun) []string {
 			names = append(names, runs[i].Configuration)
 		}
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, compareArms)
 	return names
+}
+
+// compareArms orders the names of arms: with the skill first, so that differences are gains.
+func compareArms(a, b string) int {
+	rank := func(name string) int {
+		if name == withSkill {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
 }
 
 func difference(format string, a, b *spread) string {

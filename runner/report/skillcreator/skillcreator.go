@@ -18,6 +18,7 @@ import (
 const (
 	withSkill    = "with_skill"
 	withoutSkill = "without_skill" // the baseline
+	oldSkill     = "old_skill"     // the baseline whose agent has earlier skills
 )
 
 // Write writes a run. Trigger tests are left out. Trials that do not count have outputs, and a note
@@ -40,6 +41,11 @@ func Write(create report.Create, h record.Handle) error {
 	}
 	defer blobs.Close()
 	w := &writer{create: create, blobs: blobs, tasks: h.Record().Tasks, evals: evalsOf(h.Record()), bench: benchmark{Metadata: head}}
+	w.baseline = withoutSkill
+	if b := h.Record().Baseline; b != nil && b.Arm().HasSkills() {
+		w.baseline = oldSkill
+		w.note(oldSkill + " is the agent " + b.Arm().String())
+	}
 	if damage != nil {
 		w.note(damage.String())
 	}
@@ -97,12 +103,14 @@ const mostNotes = 200
 
 // A writer collects the benchmark while it writes the trials.
 type writer struct {
-	create  report.Create
-	blobs   record.Blobs
-	tasks   []record.TaskRef
-	evals   []*eval // by task
-	bench   benchmark
-	leftOut int // notes
+	create report.Create
+	blobs  record.Blobs
+	tasks  []record.TaskRef
+	// baseline is the arm of the baseline.
+	baseline string
+	evals    []*eval // by task
+	bench    benchmark
+	leftOut  int // notes
 }
 
 func (w *writer) note(text string) {
@@ -121,7 +129,7 @@ func (w *writer) trial(task int, t *record.Trial) error {
 	}
 	arm := withSkill
 	if w.tasks[task].Role == record.RoleBaseline {
-		arm = withoutSkill
+		arm = w.baseline
 	}
 	dir := path.Join(e.folder, arm, fmt.Sprintf("run-%d", t.TrialNum))
 	m, err := w.outputs(dir, t)
@@ -180,7 +188,7 @@ func (w *writer) finish() error {
 		}
 	}
 	b := &w.bench
-	slices.SortStableFunc(b.Runs, func(a, b benchmarkRun) int { return cmp.Compare(a.Configuration, b.Configuration) })
+	slices.SortStableFunc(b.Runs, func(a, b benchmarkRun) int { return compareArms(a.Configuration, b.Configuration) })
 	b.Metadata.EvalsRun = idsOf(b.Runs)
 	b.summarize()
 	if w.leftOut > 0 {

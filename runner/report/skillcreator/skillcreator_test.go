@@ -265,3 +265,26 @@ func (texts) Get(b record.Blob) ([]byte, error) {
 }
 
 func (texts) Close() error { return nil }
+
+// Skills at a revision are the old skill. The difference is what the new one gains, although the
+// rules of skill-creator, which sort the arms by name, subtract the new one.
+func TestOldSkill(t *testing.T) {
+	t.Parallel()
+	c := comparison(2, true)
+	c.Rec.Baseline = &record.BaselineRef{Against: &record.Revision{Name: "v1", Commit: "c"}}
+	all := reporttest.Files(t, Write, c)
+	require.Contains(t, all, "eval-1/old_skill/run-1/grading.json")
+	for name := range all {
+		require.NotContains(t, name, "without_skill")
+	}
+	var got benchmark
+	require.NoError(t, json.Unmarshal([]byte(all["benchmark.json"]), &got))
+	require.Equal(t, withSkill, got.Runs[0].Configuration)
+	require.Contains(t, got.Notes, "old_skill is the agent with skills at v1")
+	require.Contains(t, all["benchmark.md"], "| Metric | With Skill | Old Skill | Delta |")
+	without := reporttest.Files(t, Write, comparison(2, true))
+	require.NotContains(t, without["benchmark.json"], "old_skill")
+	var other benchmark
+	require.NoError(t, json.Unmarshal([]byte(without["benchmark.json"]), &other))
+	require.Equal(t, other.RunSummary["delta"], got.RunSummary["delta"])
+}

@@ -6,6 +6,8 @@ const known = (x) => x !== null && x !== undefined && x >= 0 && Number.isFinite(
 
 const integers = new Intl.NumberFormat('en');
 
+const capital = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
+
 const count = (n) => integers.format(n);
 
 // plural returns "1 task" or "2 tasks".

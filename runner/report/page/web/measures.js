@@ -196,16 +196,17 @@ const proposed = (p) =>
     el('pre', {}, p.text),
   );
 
-const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
+const sentence = (text) => `${capital(text)}.`;
 
 function baseline() {
   const b = SUMMARY.baseline;
   if (!b) return null;
-  if (!b.measured) return block('With skills and without', unmeasured(b.note), null, []);
+  const title = `With skills and ${b.arm || 'without'}`; // the run records the name of other arms
+  if (!b.measured) return block(title, unmeasured(b.note), null, []);
   const about =
     `Over ${plural(b.pairs, 'task')}, each by itself: ${count(b.improved)} improved, ${count(b.regressed)} regressed, ${count(b.unchanged)} unchanged, ` +
     `${count(b.noDifference || 0)} without a difference, ${count(b.undecided || 0)} undecided` +
-    `${b.errors ? `; ${plural(b.errors, 'error')} without skills` : ''}.`;
+    `${b.errors ? `; ${plural(b.errors, 'error')} ${b.arm || 'without skills'}` : ''}.`;
   const rows = [];
   if (b.passRate) rows.push(gainRow('Pass rate', b.passRate, percent, 100, 0, ' points'));
   if (b.score) rows.push(gainRow('Score', b.score, score, 1, 2, ''));
@@ -218,7 +219,7 @@ function baseline() {
       el('tr', {}, el('td', { colspan: 4, class: 'quiet' }, `and ${plural(changed.length - most, 'more task')}`)),
     );
   const sentences = [about, ...(RUN.baseline || []).map(sentence)].map((text) => el('p', { class: 'quiet' }, text));
-  return block('With skills and without', sentences, ['', 'With', 'Without', 'Gain'], rows);
+  return block(title, sentences, ['', 'With', capital(b.arm || 'without'), 'Gain'], rows);
 }
 
 function gainRow(name, gain, form, scale, digits, unit) {

@@ -13,7 +13,7 @@ const FILTERS = [
 
 const ROLES = [
   ['task', 'Tasks'],
-  ['baseline', 'Without skills'],
+  ['baseline', capital(RUN.arm || 'without skills')],
   ['trigger', 'Trigger tests'],
 ].filter(([role]) => TASKS.some((t) => t.role === role));
 
