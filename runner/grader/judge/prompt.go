@@ -101,7 +101,7 @@ type PromptOptions struct {
 	Answer string `yaml:"answer" jsonschema:"enum=tool,enum=json_schema"`
 	// Show the judge the agent's whole session instead of a digest.
 	ContinueSession bool `yaml:"continue_session"`
-	// How the judge compares: independent, or pairwise with the run without skills, in both
+	// How the judge compares: independent, or pairwise with the baseline, in both
 	// orders.
 	Mode string `yaml:"mode" jsonschema:"enum=independent,enum=pairwise"`
 	// Minimum score, 0 to 1, that passes; when absent the judge decides, and in pairwise a tie
@@ -109,7 +109,7 @@ type PromptOptions struct {
 	Threshold *float64 `yaml:"threshold" jsonschema:"minimum=0,maximum=1"`
 	// Also require, beside the threshold, that the judge passes the work.
 	VerdictCounts bool `yaml:"verdict_counts" json:",omitempty"`
-	// Text to compare the output with. In pairwise it replaces the run without skills.
+	// Text to compare the output with. In pairwise it replaces the baseline.
 	Reference string `yaml:"reference"`
 	// Files of the workspace to show the judge.
 	Files []string `yaml:"files"`
