@@ -51,6 +51,7 @@ type RunOptions struct {
 	Verbose        bool          `json:"verbose" doc:"Send more eval.log notifications."`
 	FailFast       bool          `json:"fail_fast" doc:"Stop after the first task that failed."`
 	Cache          bool          `json:"cache" doc:"Reuse trials of earlier runs instead of running them again. If only graders changed, they grade the recorded trials."`
+	Against        string        `json:"against" doc:"Git revision (a tag, a branch or a commit) to compare the skills with: each task also runs with its skills at that revision."`
 	Stopping       *float64      `json:"stopping" jsonschema:"minimum=0,maximum=1" doc:"Confidence from 0.5 to 1 for deciding a task before all its trials have started, instead of the suite's config.stopping; 0 runs all trials."`
 }
 
@@ -204,8 +205,11 @@ func (c *call) complete(req *record.Request, o *RunOptions) error {
 	req.ExactTools, req.Fleet, req.Sandbox = o.ExactTools, o.Fleet, string(o.Sandbox)
 	req.Verbose, req.FailFast, req.Cache = o.Verbose, o.FailFast, o.Cache
 	req.Baseline, req.NoSkills, req.FirstTool, req.PassReward = o.Baseline, o.NoSkills, o.FirstTool, o.PassReward
-	if o.Baseline && o.NoSkills {
-		return dispatch.WrongParam("no_skills", nil, " cannot be combined with baseline, which runs each task with and without skills")
+	if o.Against != "" {
+		req.Baseline, req.Against = true, &record.Revision{Name: o.Against}
+	}
+	if req.Baseline && o.NoSkills {
+		return dispatch.WrongParam("no_skills", nil, " cannot be combined with baseline and against, which run each task on two sides")
 	}
 	if o.TimeoutSeconds != nil {
 		req.Timeout = time.Duration(*o.TimeoutSeconds * float64(time.Second))

@@ -44,7 +44,7 @@ type progressParams struct {
 	TaskName    string                  `json:"taskName,omitempty"`
 	TaskNum     int                     `json:"taskNum,omitempty" doc:"Number of the task, from 1."`
 	TotalTasks  int                     `json:"totalTasks,omitempty"`
-	Role        record.Role             `json:"role,omitempty" doc:"baseline if an agent without skills runs a task of the suite, trigger for a prompt of the trigger tests; absent otherwise."`
+	Role        record.Role             `json:"role,omitempty" doc:"baseline if an agent without skills, or with earlier ones, runs a task of the suite, trigger for a prompt of the trigger tests; absent otherwise."`
 	TrialNum    int                     `json:"trialNum,omitempty" doc:"Number of the trial in its task, from 1."`
 	TotalTrials int                     `json:"totalTrials,omitempty" doc:"Trials of the task; of the run in run_start and run_resumed."`
 	KeptTrials  *int                    `json:"keptTrials,omitempty" doc:"In run_resumed: how many trials keep their results."`

@@ -53,7 +53,7 @@ type runDigest struct {
 	CostUSD    float64       `json:"cost_usd,omitempty"`
 	DurationMS int64         `json:"duration_ms,omitempty"`
 	Missed     []string      `json:"missed_thresholds,omitempty" jsonschema:"metrics below their threshold"`
-	Baseline   *baseline     `json:"baseline,omitempty" jsonschema:"results of the agent with its skills and without"`
+	Baseline   *baseline     `json:"baseline,omitempty" jsonschema:"results of the agent with its skills and without, or with earlier ones"`
 	Triggers   *triggers     `json:"trigger_tests,omitempty" jsonschema:"how well the agent knew when to use the skill"`
 	Judges     []string      `json:"judge_positions,omitempty" jsonschema:"judges who compare outputs and prefer the first or the second, whichever it is"`
 	Tuning     *tuning       `json:"tuning,omitempty" jsonschema:"the best cell of a tuning of parameters or prompts"`
@@ -88,6 +88,7 @@ func countsOf(c record.Counts) counts {
 }
 
 type baseline struct {
+	Arm             string   `json:"arm,omitempty" jsonschema:"name of the side that the skills are compared with; absent for an agent without skills"`
 	Pairs           int      `json:"pairs" jsonschema:"number of tasks that were compared"`
 	PassRateWith    *float64 `json:"pass_rate_with,omitempty"`
 	PassRateWithout *float64 `json:"pass_rate_without,omitempty"`
@@ -257,7 +258,7 @@ func (d *runDigest) sumUp(s *record.Summary) {
 		d.Tokens, d.CostUSD = s.Usage.Total(), s.Usage.CostUSD
 	}
 	if b := s.Baseline; b != nil {
-		d.Baseline = &baseline{Pairs: b.Pairs, Outcome: string(b.Outcome), Note: shorten(b.Note, maxSentence)}
+		d.Baseline = &baseline{Arm: string(b.Arm), Pairs: b.Pairs, Outcome: string(b.Outcome), Note: shorten(b.Note, maxSentence)}
 		if b.Outcome != "" {
 			d.Baseline.P = rounded(&b.P)
 		}

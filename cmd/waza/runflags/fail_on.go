@@ -9,6 +9,7 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/runner/figure"
 	"waza/runner/record"
+	"waza/runner/report"
 	"waza/runner/tally"
 )
 
@@ -62,7 +63,7 @@ func Undecided() []string { return []string{undecidedPass, undecidedFail} }
 func undecidedFlag(category string) cli.Flag {
 	return &cli.StringFlag{
 		Name: "undecided", Category: category, DefaultText: undecidedPass,
-		Usage: "with --baseline, if the test shows neither a gain nor a loss by the skills, `WHAT` to do: pass or fail",
+		Usage: "with --baseline or --against, if the test shows neither a gain nor a loss by the skills, `WHAT` to do: pass or fail",
 	}
 }
 
@@ -71,8 +72,8 @@ func checkUndecided(c *cli.Context) error {
 	if !c.IsSet("undecided") {
 		return nil
 	}
-	if !c.Bool("baseline") {
-		return exit.Usagef("--baseline compares the agent with and without skills", "--undecided requires --baseline")
+	if !c.Bool("baseline") && !c.IsSet("against") {
+		return exit.Usagef("--baseline compares the agent with and without skills", "--undecided requires --baseline or --against")
 	}
 	return flags.OneOf("undecided", c.String("undecided"), Undecided()...)
 }
@@ -116,22 +117,26 @@ func (s SuiteBaseline) code(undecided string, outcome record.Outcome, suites int
 	if s.Code != exit.Passed || s.Result == nil {
 		return s.Code, ""
 	}
-	what := "the comparison with the baseline does not show that the skills help"
+	flag, arm := "--baseline", s.Result.Arm
+	if arm.HasSkills() {
+		flag = "--against"
+	}
+	what := "the comparison with the baseline does not show that " + report.EffectOf(arm, record.OutcomeBetter)
 	switch {
 	case outcome == record.OutcomeBetter:
 		return s.Code, ""
 	case outcome == record.OutcomeWorse:
-		return exit.Failed, "--baseline fails because the skills harm"
+		return exit.Failed, flag + " fails because " + report.EffectOf(arm, record.OutcomeWorse)
 	case !s.Result.Measured:
 		what = "the baseline was not measured"
 	case outcome == record.OutcomeSame:
 		what = "the skills make no difference beyond the margin"
 	case s.Result.Outcome == record.OutcomeWorse:
-		what = fmt.Sprintf("this suite alone shows that the skills harm (p %s), because with %d suites in a command that can be chance",
-			figure.P(s.Result.P), suites)
+		what = fmt.Sprintf("this suite alone shows that %s (p %s), because with %d suites in a command that can be chance",
+			report.EffectOf(arm, record.OutcomeWorse), figure.P(s.Result.P), suites)
 	}
 	if undecided == undecidedFail {
-		return exit.Failed, "--baseline fails because " + what + " (--undecided fail)"
+		return exit.Failed, flag + " fails because " + what + " (--undecided fail)"
 	}
-	return s.Code, "--baseline passes although " + what + "; use --undecided fail to fail"
+	return s.Code, flag + " passes although " + what + "; use --undecided fail to fail"
 }

@@ -77,6 +77,10 @@ func Flags() []cli.Flag {
 			Name: "baseline", Category: how,
 			Usage: "also run each task without its skills, and fail if a test shows that the skills harm, see --undecided",
 		},
+		&cli.StringFlag{
+			Name: "against", Category: how, DefaultText: "none",
+			Usage: "like --baseline, but with the skills as they are at a git `REVISION` (a tag, a branch or a commit) instead of without",
+		},
 		undecidedFlag(how),
 		&cli.BoolFlag{Name: "no-skills", Category: how, Usage: "withhold all skills from the agent"},
 		&cli.BoolFlag{Name: "first-tool", Category: how, Usage: "let the first tool call decide trigger tests, like first_tool: true in these"},
@@ -243,6 +247,9 @@ func Parse(c *cli.Context) (Options, error) {
 		Dashboard: c.Bool("dashboard"), OutputDir: c.String("output-dir"), KeepWorkspace: c.Bool("keep-workspace"),
 		FailOn: c.String("fail-on"), Undecided: c.String("undecided"),
 	}
+	if c.IsSet("against") {
+		o.Request.Baseline, o.Request.Against = true, &record.Revision{Name: c.String("against")}
+	}
 	var err error
 	if o.Request.Sandbox, err = Sandbox(c); err != nil {
 		return o, err
@@ -326,6 +333,10 @@ func (o *Options) check(c *cli.Context) error {
 		return exit.Usagef("use --events with --output FILE for both", "--json and --events cannot be combined")
 	case c.Bool("cache") && c.Bool("no-cache"):
 		return exit.Usagef("omit one of them", "--cache and --no-cache cannot be combined")
+	case o.Request.Against != nil && o.Request.Against.Name == "":
+		return exit.Usagef("name a tag, a branch or a commit, such as --against main", "--against must not be empty")
+	case o.Request.Against != nil && (o.Request.NoSkills || o.Request.SkipGraders):
+		return exit.Usagef("omit the other flag", "--against cannot be combined with --no-skills or --skip-graders")
 	case o.Request.Baseline && o.Request.NoSkills:
 		return exit.Usagef("--baseline already runs each task with and without skills", "--baseline and --no-skills cannot be combined")
 	case o.Request.SkipGraders && (o.Request.Baseline || o.Request.UpdateSnapshots):

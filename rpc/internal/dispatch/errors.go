@@ -136,6 +136,7 @@ func FaultOf(err error) *wire.Error {
 		unknown   *record.UnknownExecutorError
 		limit     *record.LimitError
 		fleet     *record.FleetError
+		revision  *record.RevisionError
 		run       *RunFailedError
 		review    *regrade.ReviewError
 		busy      *record.BusyError
@@ -170,6 +171,8 @@ func FaultOf(err error) *wire.Error {
 		return NewFault(wire.CodeBusy, limit.Error(), map[string]any{"limit": limit.What, "value": limit.Limit})
 	case errors.As(err, &fleet):
 		return (&ParamError{Parameter: "fleet", Message: fleet.Error()}).fault()
+	case errors.As(err, &revision):
+		return (&ParamError{Parameter: "against", Message: revision.Error()}).fault()
 	case errors.As(err, &review):
 		return reviewFault(review)
 	case errors.As(err, &busy):
