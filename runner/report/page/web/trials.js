@@ -58,7 +58,7 @@ function passK(task) {
 // decided shows when a task was stopped early.
 function decided(task) {
   if (!task.decided) return null;
-  return el('p', { class: 'quiet' }, task.decided[0].toUpperCase() + task.decided.slice(1), '.');
+  return el('p', { class: 'quiet' }, sentence(task.decided));
 }
 
 // cellOf shows the cell of a task in a run over several models or parameters.
