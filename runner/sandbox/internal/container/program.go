@@ -252,17 +252,24 @@ func (r *running) Wait() error {
 	if fault := r.box.entrance.close(); fault != nil {
 		return notStarted(fault)
 	}
+	if fault := r.takeOver(); fault != nil {
+		c.spoil(r.box.state, fault)
+		return fault
+	}
+	return err
+}
+
+// takeOver copies the files of the program out, and keeps its file system.
+func (r *running) takeOver() error {
 	for _, path := range r.program.Out {
-		if fault := c.copyOut(r.box, &r.program, path); fault != nil {
-			return fmt.Errorf("%s cannot be copied from the container: %w", path, fault)
+		if err := r.containers.copyOut(r.box, &r.program, path); err != nil {
+			return fmt.Errorf("%s cannot be copied from the container: %w", path, err)
 		}
 	}
 	if r.program.Keep {
-		if fault := c.keep(r.box); fault != nil {
-			return fault
-		}
+		return r.containers.keep(r.box)
 	}
-	return err
+	return nil
 }
 
 // notStarted is the error of a program that waza in the container could not start.

@@ -13,6 +13,7 @@ import (
 type state struct {
 	images []string       // the last one is the present file system
 	kept   bool           // a program that will keep its files is running
+	fault  error          // why the files of a program are lost, so that no other can continue
 	users  sync.WaitGroup // counts the containers of the images
 }
 
@@ -33,8 +34,11 @@ func (c *Containers) stateLocked(name string, keep bool, image string) (*state, 
 		s = &state{}
 		c.states[name] = s
 	}
-	if s.kept {
+	switch {
+	case s.kept:
 		return nil, "", errKept
+	case s.fault != nil:
+		return nil, "", s.fault
 	}
 	s.kept = keep
 	if n := len(s.images); n > 0 {
@@ -42,6 +46,16 @@ func (c *Containers) stateLocked(name string, keep bool, image string) (*state, 
 	}
 	s.users.Add(1)
 	return s, image, nil
+}
+
+// spoil refuses further programs of a state, which can be nil, after a fault.
+func (c *Containers) spoil(s *state, fault error) {
+	if s == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.fault = fault
 }
 
 // removeStale removes what earlier programs of the state wrote to places that must be new. It needs the

@@ -96,4 +96,7 @@ func TestStateRefuses(t *testing.T) {
 	p.State, p.Keep = "other", true
 	_, err = run(t, c, box, p)
 	require.ErrorContains(t, err, "the files of the container cannot be kept for later programs: docker commit: exit status 1: no space left")
+	p.Keep = false
+	_, err = run(t, c, box, p)
+	require.ErrorContains(t, err, "no space left", "no verifier may judge without the files of the agent")
 }
