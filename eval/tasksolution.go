@@ -145,7 +145,7 @@ func (c solutionCheck) checkFiles(list []InputFile, dir string, place ...any) {
 	}
 }
 
-// findScript returns the absolute path of a script of the solution; empty if there is none, or after a
+// findScript returns the absolute path of a script of the solution; empty without one, or after a
 // finding.
 func (c solutionCheck) findScript(script string, at decode.Path) string {
 	l := c.loader

@@ -19,8 +19,8 @@ type TaskSandbox struct {
 	Network *Network `yaml:"network" json:"network,omitempty"`
 	// Absolute paths at which programs also see folders of the workspace, such as `/app: .`. Only for
 	// sandboxes of namespaces and containers of docker and podman: a task with paths is an error on other
-	// machines. In containers, the files of the image are there, too, and everything that setup commands
-	// and the agent changed in the container remains for the next program of the trial.
+	// machines. Containers keep the files of the image at these paths, and everything that setup commands
+	// and the agent changed remains for the next program of the trial.
 	Paths map[string]string `yaml:"paths" json:"paths,omitempty"`
 	// The workspace is the work folder (WORKDIR) of the image, with the files that the image has there. Only
 	// for containers of docker and podman, which then treat everything like with paths.

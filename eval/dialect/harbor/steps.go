@@ -149,7 +149,7 @@ func (tr *translator) healthCheck(n *yaml.Node) []*yaml.Node {
 		return nil
 	}
 	retries := 3
-	if r := lookup(n, "retries"); r != nil && (r.Decode(&retries) != nil || retries < 1 || retries > 1000) {
+	if r := lookup(n, "retries"); r != nil && (r.ShortTag() != "!!int" || r.Decode(&retries) != nil || retries < 1 || retries > 1000) {
 		tr.fault(r, "healthcheck.retries must be between 1 and 1000, got %s", decode.Describe(r))
 		return nil
 	}

@@ -175,14 +175,14 @@ func TestRewardInContainer(t *testing.T) {
 	task := surroundings.TaskSandbox{Paths: map[string]string{"/app": "."}}
 	agent := func(line string) {
 		t.Helper()
-		environ := append(os.Environ(), "HOME=/home/of-task")
+		environ := append(os.Environ(), "HOME=/root")
 		require.NoError(t, proc.Run(t.Context(), proc.Command{
 			Args: []string{"sh", "-c", line}, Dir: workspace, Env: environ,
 			Sandbox: env.Sandboxes.For(sandbox.View{Env: environ, Write: []string{workspace}, Task: task, Workspace: workspace}),
 		}))
 	}
 	subject := func(s *grader.Subject) {
-		s.Temp, s.Env, s.Task.Sandbox = t.TempDir(), append(os.Environ(), "HOME=/home/of-task"), task
+		s.Temp, s.Env, s.Task.Sandbox = t.TempDir(), append(os.Environ(), "HOME=/root"), task
 		s.Dir = func() (string, error) { return workspace, nil }
 	}
 	agent("mkdir -p /srv /tests /logs/verifier; touch /srv/installed /tests/planted; echo 1 >/logs/verifier/reward.txt")

@@ -16,8 +16,8 @@ import (
 type Place struct {
 	Source string // on this machine
 	Target string // in the container; empty means the work folder of the image
-	// Fresh means that nothing is there before the directory is copied, whatever earlier programs of the
-	// state have written there.
+	// Fresh means that the target does not exist before the directory is copied, whatever earlier programs
+	// of the state have written there.
 	Fresh bool
 }
 
