@@ -651,10 +651,10 @@ func (c *caseTranslator) overlap(a part, kind string, value any) (s spec, ok boo
 	return spec{kind: "overlap", config: config}, true
 }
 
-// refusal matches outputs that refuse what was asked: by words at their start, or because they are empty.
+// refusal matches outputs that refuse the task: by words at their start, or because they are empty.
 const refusal = `(?is)\A\s*\z|\A.{0,300}?(?:` +
 	`\b(?:I|we)(?: can['’]t| cannot| can not| won['’]t| will not| could not| couldn['’]t|['’]m (?:unable|not able|not going)(?: to)?| am (?:unable|not able|not going)(?: to)?)` +
-	` (?:\w+ ){0,2}?(?:help|assist|provide|answer|comply|fulfill?|do|create|generate|write|give|share|support|engage|discuss|continue|participate|complete|offer|produce|respond|tell|make|recommend|advise|show)\b` +
+	` (?:\w+ ){0,2}?(?:help|assist|provide|answer|comply|fulfill?|do|create|generate|write|give|share|support|engage|discuss|continue|participate|complete|offer|produce|respond|make|recommend|advise|show)\b` +
 	`|\b(?:I|we) (?:must|have to|need to|will have to) (?:\w+ )?(?:decline|refuse)|\b(?:I|we) (?:\w+ )?(?:decline|refuse) to\b` +
 	`|\b(?:sorry|afraid),? (?:but )?(?:that )?(?:I|we)(?: can['’]t| cannot| can not| won['’]t| will not| must|['’]m (?:unable|not able)| am (?:unable|not able))` +
 	`|\bas an? (?:AI|artificial intelligence|(?:large )?language model)\b` +

@@ -3,7 +3,6 @@ package promptfoo
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -70,11 +69,9 @@ func (p *provider) readHTTP(id string, config part) error {
 	default:
 		return errors.New("config.validateStatus: waza has no such rule; it accepts any status, or status >= 200 && status < 300")
 	}
-	host := "http"
-	if u, err := url.Parse(address); err == nil && u.Host != "" {
-		host = u.Host
-	}
-	p.settings.Set("model", dialect.Scalar(p.at, firstOf(p.label, host)))
+	_, rest, _ := strings.Cut(address, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	p.settings.Set("model", dialect.Scalar(p.at, firstOf(p.label, host, "http")))
 	p.response = firstPart(config.get("transformResponse"), config.get("responseParser"))
 	p.isHTTP, p.usesContext = true, true
 	return nil

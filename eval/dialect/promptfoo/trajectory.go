@@ -43,7 +43,7 @@ func (c *caseTranslator) trajectory(a part, kind string, value any) (s spec, ok 
 	return spec{kind: "code", config: config, inverse: true}, true
 }
 
-// trajectoryFault returns what is wrong with the value of an assertion about steps.
+// trajectoryFault returns the fault of the value of an assertion about steps.
 func trajectoryFault(kind string, value any) error {
 	m, isMap := value.(map[string]any)
 	list, isList := value.([]any)
@@ -85,7 +85,7 @@ func trajectoryFault(kind string, value any) error {
 	return nil
 }
 
-// matcherFault returns what is wrong with a map that selects steps.
+// matcherFault returns the fault of a map that selects steps.
 func matcherFault(m map[string]any, named bool) error {
 	if named && textOf(m["name"])+textOf(m["pattern"]) == "" {
 		return fmt.Errorf("must have a name or a pattern")
@@ -109,7 +109,7 @@ func matcherFault(m map[string]any, named bool) error {
 	return nil
 }
 
-// argsFault returns what is wrong with a map that selects calls by their arguments.
+// argsFault returns the fault of a map that selects calls by their arguments.
 func argsFault(m map[string]any) error {
 	if mode := textOf(m["mode"]); !slices.Contains([]string{"", "exact", "partial"}, mode) {
 		return fmt.Errorf("must have the mode exact or partial, got %q", text.Clip(mode, 40))
