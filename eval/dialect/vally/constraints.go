@@ -1,6 +1,7 @@
 package vally
 
 import (
+	"regexp"
 	"slices"
 
 	"gopkg.in/yaml.v3"
@@ -33,11 +34,23 @@ func (s *stimulus) addConstraints() {
 			}
 			limits.Set("max_duration_ms", milliseconds(p.Value, d))
 		case "expect_skills":
-			if skills := s.expectedSkills(p.Value); len(skills.Content) > 0 {
+			if skills := s.expected(key, p.Value); len(skills.Content) > 0 {
 				config := dialect.NewMap(p.Value)
 				config.Set("required_skills", skills)
 				config.Set("mode", dialect.Scalar(p.Value, "any_order"))
 				graders.Content = append(graders.Content, named(p.Value, "expect_skills", "skill_invocation", config))
+			}
+		case "expect_tools":
+			if tools := s.expected(key, p.Value); len(tools.Content) > 0 {
+				rules := dialect.List(p.Value)
+				for _, tool := range tools.Content {
+					rule := dialect.NewMap(tool)
+					rule.Set("tool", dialect.Scalar(tool, "^"+regexp.QuoteMeta(tool.Value)+"$"))
+					rules.Content = append(rules.Content, rule.Node)
+				}
+				config := dialect.NewMap(p.Value)
+				config.Set("expect_tools", rules)
+				graders.Content = append(graders.Content, named(p.Value, key, "tool_constraint", config))
 			}
 		default:
 			s.block(p.Key, decode.CodeUnknownKey, "waza does not know the constraint %q", text.Clip(key, 60))
@@ -54,18 +67,18 @@ func (s *stimulus) addConstraints() {
 	s.inputs.Set("checkpoints", dialect.List(n, dialect.Checkpoint(n, turns, graders.Content...)))
 }
 
-// expectedSkills returns the skills of expect_skills, a list of texts or one text.
-func (s *stimulus) expectedSkills(n *yaml.Node) *yaml.Node {
+// expected returns the names of a constraint, a list of texts or one text.
+func (s *stimulus) expected(key string, n *yaml.Node) *yaml.Node {
 	items, list := dialect.Items(n), dialect.List(n)
 	if n.Kind == yaml.ScalarNode && !decode.IsNull(n) {
 		items = []*yaml.Node{n}
 	}
 	if n.Kind == yaml.MappingNode {
-		s.block(n, decode.CodeWrongType, "expect_skills must be a list of names, got %s", describe(n))
+		s.block(n, decode.CodeWrongType, "%s must be a list of names, got %s", key, describe(n))
 	}
 	for _, item := range items {
 		if dialect.TextOf(item) == "" {
-			s.block(item, decode.CodeWrongType, "expect_skills must be a list of names, got %s in it", describe(item))
+			s.block(item, decode.CodeWrongType, "%s must be a list of names, got %s in it", key, describe(item))
 			continue
 		}
 		list.Content = append(list.Content, dialect.Scalar(item, item.Value))

@@ -48,6 +48,9 @@ var kinds = map[string]func(*check){
 	"tool-calls":          (*check).toolCalls,
 	"tool-call-count":     (*check).toolCallCount,
 	"error-count":         (*check).errorCount,
+	"token-budget":        func(c *check) { c.budget("max_tokens") },
+	"turn-count":          func(c *check) { c.budget("max_iterations") },
+	"panel":               (*check).panel,
 	"run-command":         (*check).runCommand,
 	"program":             (*check).program,
 }
@@ -110,21 +113,34 @@ func (s *stimulus) grader(n *yaml.Node) *yaml.Node {
 
 // build returns the grader.
 func (c *check) build() *yaml.Node {
-	name := cmp.Or(dialect.TextOf(decode.Lookup(c.node, "name")), c.vally)
+	g := dialect.Map{Node: named(c.node, c.unique(c.name()), c.kind, c.config)}
+	c.weigh(g, c.vally)
+	if c.negate {
+		g.Set("negate", dialect.Scalar(c.node, true))
+	}
+	graders := []*yaml.Node{g.Node}
+	if c.kind == groupKind {
+		graders = dialect.Items(c.config.Get("graders"))
+	}
+	for _, one := range graders {
+		if c.turn > 0 {
+			dialect.Map{Node: one}.Set("turn", dialect.Scalar(decode.Lookup(c.node, "turn"), c.turn))
+		}
+	}
+	return g.Node
+}
+
+// name returns the name of the grader, or its type.
+func (c *check) name() string { return cmp.Or(dialect.TextOf(decode.Lookup(c.node, "name")), c.vally) }
+
+// unique returns a name that no other grader of the stimulus has, and reserves it.
+func (c *check) unique(name string) string {
 	unique := name
 	for k := 2; c.names[unique]; k++ {
 		unique = fmt.Sprintf("%s, %d", name, k)
 	}
 	c.names[unique] = true
-	g := dialect.Map{Node: named(c.node, unique, c.kind, c.config)}
-	c.weigh(g, c.vally)
-	if c.negate {
-		g.Set("negate", dialect.Scalar(c.node, true))
-	}
-	if c.turn > 0 {
-		g.Set("turn", dialect.Scalar(decode.Lookup(c.node, "turn"), c.turn))
-	}
-	return g.Node
+	return unique
 }
 
 // readTurn reads the turn that the grader grades. Vally counts from 0.
@@ -352,6 +368,24 @@ func (c *check) wallTime() {
 		return
 	}
 	c.config.Set("max_duration_ms", milliseconds(n, d))
+}
+
+// budget limits a number of the trial.
+func (c *check) budget(key string) {
+	c.kind = "behavior"
+	n := c.option("max")
+	if most, ok := floatOf(n); !ok || most < 1 || most != float64(int(most)) {
+		c.cannot(either2(n, c.node), "needs a number from 1 on as max")
+		return
+	}
+	c.config.Set(key, n)
+}
+
+func floatOf(n *yaml.Node) (float64, bool) {
+	if n == nil {
+		return 0, false
+	}
+	return decode.FloatOf(n)
 }
 
 func (c *check) toolCallCount() {

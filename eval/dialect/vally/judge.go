@@ -23,6 +23,17 @@ var scales = map[string]string{
 // prompt asks a judge. Without a prompt, the rubric of the stimulus has the criteria.
 func (c *check) prompt() {
 	c.kind = "prompt"
+	c.config = c.judge()
+	model := c.option("model")
+	if model == nil {
+		model = c.judgeSetting("judge_model")
+	}
+	c.config.Set("model", model)
+}
+
+// judge returns the options of a judge, without its model.
+func (c *check) judge() dialect.Map {
+	config := dialect.NewMap(c.node)
 	at := c.option("prompt")
 	criteria := dialect.TextOf(at)
 	if criteria == "" {
@@ -37,18 +48,40 @@ func (c *check) prompt() {
 	if !known {
 		c.cannot(scoring, "has a scoring that waza does not know: %q", text.Clip(name, 40))
 	}
-	c.config.Set("prompt", dialect.Scalar(at, strings.TrimSpace(criteria)+"\n\n"+scale))
-	threshold := c.option("threshold")
-	if threshold == nil {
-		threshold = dialect.Scalar(c.node, 0.5)
+	config.Set("prompt", dialect.Scalar(at, strings.TrimSpace(criteria)+"\n\n"+scale))
+	config.Set("threshold", c.threshold())
+	config.Set("reasoning_effort", c.judgeSetting("judge_reasoning_effort"))
+	return config
+}
+
+// threshold returns the least score that passes.
+func (c *check) threshold() *yaml.Node {
+	if n := c.option("threshold"); n != nil {
+		return n
 	}
-	c.config.Set("threshold", threshold)
-	model := c.option("model")
-	if model == nil {
-		model = c.judgeSetting("judge_model")
+	return dialect.Scalar(c.node, 0.5)
+}
+
+const groupKind = "group"
+
+// panel asks several judges. The mean of their scores decides.
+func (c *check) panel() {
+	c.kind = groupKind
+	models, how := c.texts("models"), c.option("aggregation")
+	if models == nil {
+		c.cannot(c.node, "needs a list of texts as models")
 	}
-	c.config.Set("model", model)
-	c.config.Set("reasoning_effort", c.judgeSetting("judge_reasoning_effort"))
+	if name := dialect.TextOf(how); how != nil && name != "mean" {
+		c.cannot(how, "combines its judges in a way that waza does not have: %q; waza takes their mean", text.Clip(name, 40))
+	}
+	members := dialect.List(c.node)
+	for _, model := range dialect.Items(models) {
+		config := c.judge()
+		config.Set("model", model)
+		members.Content = append(members.Content, named(model, c.unique(c.name()+" of "+model.Value), "prompt", config))
+	}
+	c.config.Set("graders", members)
+	c.config.Set("threshold", c.threshold())
 }
 
 // judgeSetting returns a setting of the stimulus or, in an experiment, of its eval in its variant. Judges

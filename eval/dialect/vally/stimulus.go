@@ -76,6 +76,7 @@ func (s *stimulus) translate() *yaml.Node {
 	}
 	if s.setBlocked(); len(s.blocked) > 0 { // it needs no cell of its own
 		s.model = dialect.TextOf(s.settings.get("model"))
+		_, s.executor = s.executorOf(s.settings.get("executor"))
 	}
 	s.arms.add(s)
 	return s.task.Node

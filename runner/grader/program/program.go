@@ -401,7 +401,8 @@ type programAnswer struct {
 	Score    given.Score `json:"score"`
 	Passed   given.Bool  `json:"passed"`
 	Feedback string      `json:"feedback"`
-	Message  string      `json:"message"` // older spelling of feedback
+	Message  string      `json:"message"`  // older spelling of feedback
+	Evidence string      `json:"evidence"` // spelling of Vally
 	Details  any         `json:"details"`
 }
 
@@ -421,7 +422,7 @@ func overrideScore(score grader.Score, said string) (grader.Score, error) {
 	}
 	out := grader.Score{
 		Score: v.Score.Value, Passed: score.Passed,
-		Feedback: text.Clip(cmp.Or(v.Feedback, v.Message), maxProgramFeedback), Details: v.Details,
+		Feedback: text.Clip(cmp.Or(v.Feedback, v.Message, v.Evidence), maxProgramFeedback), Details: v.Details,
 	}
 	if v.Passed.Given {
 		out.Passed = v.Passed.Value
