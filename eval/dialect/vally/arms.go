@@ -86,6 +86,7 @@ func (a *arms) requireModels() {
 			if s.model != "" {
 				s.block(s.modelNode, decode.CodeUnavailable, "this stimulus has a model, and others of the run have none; set defaults.model")
 				s.model = ""
+				_, s.executor = s.executorOf(s.settings.get("executor"))
 				s.setBlocked()
 			}
 			a.add(s)

@@ -2,7 +2,6 @@ package vally
 
 import (
 	"path"
-	"path/filepath"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -33,21 +32,21 @@ func (c *check) runCommand() {
 	c.inWorkspace()
 }
 
-// maxProgramText limits the programs whose text is searched for variables.
-const maxProgramText = 1 << 20
+// The variables of Vally's program.
+const (
+	workspaceVariable = "EVALUATE_WORKSPACE"
+	inputVariable     = "EVALUATE_GRADER_INPUT"
+)
 
-// program runs a program that decides. It finds the workspace through EVALUATE_WORKSPACE. What
-// EVALUATE_GRADER_INPUT contains is not documented.
+// program runs a program that decides. It finds the workspace and a file about the trial through variables.
 func (c *check) program() {
 	command, args := c.required("program"), c.texts("args")
 	if command == nil {
 		return
 	}
-	const input = "EVALUATE_GRADER_INPUT"
-	for _, n := range append([]*yaml.Node{command}, dialect.Items(args)...) {
-		data, _ := c.Files.Read(filepath.Join(filepath.Dir(c.Source.Path), filepath.FromSlash(n.Value)), maxProgramText)
-		if strings.Contains(n.Value, input) || strings.Contains(string(data), input) {
-			c.cannot(n, "reads %s, which waza does not set", input)
+	for _, p := range dialect.Pairs(c.option("env")) {
+		if key := p.Key.Value; strings.EqualFold(key, workspaceVariable) || strings.EqualFold(key, inputVariable) {
+			c.cannot(p.Key, "sets %s, whose value is not its own", key)
 		}
 	}
 	if c.flag("shell", false) {
@@ -67,8 +66,9 @@ func (c *check) program() {
 	if folder := path.Clean(dialect.TextOf(c.config.Get("sub_path"))); folder != "." {
 		workspace = strings.TrimSuffix(strings.Repeat("../", 1+strings.Count(folder, "/")), "/")
 	}
-	env.Set("EVALUATE_WORKSPACE", dialect.Scalar(c.node, workspace))
+	env.Set(workspaceVariable, dialect.Scalar(c.node, workspace))
 	c.config.Set("env", env.Node)
+	c.config.Set("trajectory", dialect.Scalar(c.node, inputVariable))
 }
 
 // inWorkspace sets how a program starts: in the workspace, or in a folder of it, and with the network.

@@ -24,6 +24,7 @@ import (
 	"waza/runner/grader"
 	"waza/runner/grader/internal/match"
 	"waza/runner/internal/given"
+	"waza/runner/internal/trajectory"
 	"waza/runner/proc"
 	"waza/runner/sandbox"
 )
@@ -77,6 +78,9 @@ type ProgramOptions struct {
 	SubPath string `yaml:"sub_path" json:",omitempty"`
 	// Environment variables of the program.
 	Env map[string]string `yaml:"env" json:",omitempty"`
+	// Name of an environment variable with the path of a JSON file about the trial, in the form of Vally:
+	// trajectory with events, metrics, output, workDir and stimulus, and stimulus with name and prompt.
+	Trajectory string `yaml:"trajectory" json:",omitempty"`
 	// Conditions on the exit code and the output, instead of a verdict that the program prints. The score
 	// is the share of conditions met; passes if all are.
 	Expect *ProgramExpectation `yaml:"expect" json:",omitempty"`
@@ -115,6 +119,9 @@ func checkProgram(c *eval.Check, o *ProgramOptions) {
 			c.Errorf(decode.At("sub_path"), decode.CodeNoEffect,
 				"sub_path needs trust_workspace: true, because a program starts in an empty directory otherwise")
 		}
+	}
+	if strings.ContainsAny(o.Trajectory, "=\x00") {
+		c.Errorf(decode.At("trajectory"), decode.CodeInvalidValue, "trajectory must be the name of an environment variable, got %q", text.Clip(o.Trajectory, 60))
 	}
 	if o.Expect != nil {
 		o.Expect.check(c)
@@ -239,6 +246,13 @@ func (g *programGrader) gradeWith(
 	for name, value := range g.options.Env {
 		own = append(own, name+"="+value)
 	}
+	if name := g.options.Trajectory; name != "" {
+		path := filepath.Join(temp, trajectoryFile)
+		if err := writeTrajectory(s, workspace, path); err != nil {
+			return grader.Score{}, err
+		}
+		own = append(own, name+"="+path)
+	}
 	cmd.Env = append(slices.Concat(environ, own),
 		"WAZA_WORKSPACE_DIR="+workspace,
 		"WAZA_OUTPUT_FILE="+filepath.Join(temp, outputFile),
@@ -274,7 +288,27 @@ func (g *programGrader) stdin(ctx context.Context, s *grader.Subject) (io.Reader
 const (
 	outputFile     = "output.txt"
 	transcriptFile = "transcript.json"
+	trajectoryFile = "trajectory.json"
 )
+
+// writeTrajectory writes the trial in the form of Vally.
+func writeTrajectory(s *grader.Subject, workspace, path string) error {
+	t := trajectory.From(s.Prompt, s.Output, s.Transcript, time.Time{})
+	t.SetUsage(s.Usage)
+	if !s.Untimed {
+		took := s.Duration.Milliseconds()
+		t.Metrics.WallTimeMS = &took
+	}
+	if s.Task != nil {
+		t.Stimulus.Name = s.Task.ID
+	}
+	t.ID, t.WorkDir = t.Stimulus.Name, workspace
+	data, err := jsonwalk.Encode(map[string]any{"trajectory": t, "stimulus": t.Stimulus})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
+}
 
 // writeTrial writes the files that a program can read to a new directory outside the workspace.
 // The caller removes it.

@@ -341,3 +341,19 @@ func TestProgramExpectation(t *testing.T) {
 		{"bad pattern", "{command: sh, expect: {stdout_matches: ['(']}}", "bad-regex: expect.stdout_matches[0]", nil},
 	})
 }
+
+// A program can read the trial in the form of Vally.
+func TestProgramReadsTrajectory(t *testing.T) {
+	t.Parallel()
+	gradertest.NeedPython(t)
+	script := `import json, os
+trial = json.load(open(os.environ["TRIAL"]))
+t = trial["trajectory"]
+assert t["workDir"] == os.environ["WAZA_WORKSPACE_DIR"]
+print(json.dumps({"passed": True, "evidence": " ".join([t["output"], str(t["metrics"]["toolCallCount"]), t["events"][0]["data"]["toolName"]])}))
+`
+	b, _ := gradertest.Bind(t, "program", "command: python3\nargs: [q.py]\ntrajectory: TRIAL", map[string]string{"q.py": script})
+	got, err := b.Grade(t.Context(), gradertest.Subject("x", gradertest.Workspace(t, nil), gradertest.Calling("bash")))
+	require.NoError(t, err)
+	require.Equal(t, "x 1 bash", got.Feedback)
+}

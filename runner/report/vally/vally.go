@@ -8,8 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
 
+	"waza/runner/internal/trajectory"
 	"waza/runner/record"
 	"waza/runner/report"
 )
@@ -70,7 +70,7 @@ func resultOf(rec *record.Run, ref *record.TaskRef, t *record.Trial) trialResult
 	if !t.Untimed && !t.StartedAt.IsZero() {
 		r.DurationMS = &t.DurationMS
 	}
-	r.Trajectory = trajectoryOf(t)
+	r.Trajectory = trajectory.Of(t)
 	r.Trajectory.ID, r.Trajectory.Stimulus.Name = r.ItemID, r.Stimulus
 	r.Trajectory.Metadata = map[string]string{"model": r.Model, "verdict": string(t.Verdict), "executor": rec.Config.Executor}
 	return r
@@ -121,80 +121,4 @@ func markOf(s report.Statement) gradeResult {
 		g.Score = 1
 	}
 	return g
-}
-
-func trajectoryOf(t *record.Trial) trajectory {
-	r := trajectory{Stimulus: stimulus{Prompt: t.Prompt}, Events: []event{}, Output: t.Output}
-	if !t.Untimed && !t.StartedAt.IsZero() {
-		r.Metrics.WallTimeMS = &t.ExecutorMS
-	}
-	if u := t.Usage; u != nil && u.Total() > 0 {
-		r.Metrics.Tokens = &tokens{Input: u.InputTokens, Output: u.OutputTokens, Total: u.Total()}
-	}
-	for i := range t.Transcript {
-		e := &t.Transcript[i]
-		at := ""
-		if !t.StartedAt.IsZero() {
-			at = t.StartedAt.UTC().Add(time.Duration(e.AtMS) * time.Millisecond).Format(time.RFC3339Nano)
-		}
-		if e.Type == record.EntryMessage && e.Role == "user" {
-			r.Metrics.Turns++
-		}
-		if e.Tool != nil {
-			r.Metrics.ToolCalls++
-			r.Events = append(r.Events, callOf(e.Tool, r.Metrics.ToolCalls, at)...)
-			continue
-		}
-		r.Events = append(r.Events, event{Type: kindOf(e), Timestamp: at, Data: dataOf(e)})
-	}
-	return r
-}
-
-// callOf returns the event of a tool call, and that of its result if there was one.
-func callOf(c *record.ToolCall, number int, at string) []event {
-	id := cmp.Or(c.ID, fmt.Sprintf("call-%d", number)) // readers connect calls and results by id
-	events := []event{{Type: "tool_call", Timestamp: at, Data: map[string]any{
-		"toolName": c.Name, "toolCallId": id, "arguments": valueOf(c.Arguments),
-	}}}
-	if len(c.Result) == 0 && c.Status == "" {
-		return events
-	}
-	return append(events, event{Type: "tool_result", Timestamp: at, Data: map[string]any{
-		"toolName": c.Name, "toolCallId": id, "result": valueOf(c.Result), "success": c.Status != "failed",
-	}})
-}
-
-// valueOf returns a JSON value; null if it is absent or no JSON.
-func valueOf(raw json.RawMessage) any {
-	if !json.Valid(raw) {
-		return nil
-	}
-	return raw
-}
-
-// kindOf returns the type of an event other than a tool call.
-func kindOf(e *record.Entry) string {
-	switch e.Type {
-	case record.EntryMessage:
-		return cmp.Or(e.Role, "assistant") + "_message"
-	case record.EntryThought:
-		return "reasoning"
-	case record.EntrySkill:
-		return "skill_activation"
-	}
-	return string(e.Type)
-}
-
-func dataOf(e *record.Entry) map[string]any {
-	switch {
-	case e.Type == record.EntrySkill:
-		return map[string]any{"skillName": e.Text}
-	case e.Type == record.EntryError:
-		return map[string]any{"message": e.Text}
-	case e.Plan != nil:
-		return map[string]any{"plan": e.Plan}
-	case e.Permission != nil:
-		return map[string]any{"permission": e.Permission}
-	}
-	return map[string]any{"content": e.Text}
 }
