@@ -153,13 +153,13 @@ func (e *experiment) readVariants() {
 		}
 	}
 	if len(e.variants) < 2 && e.Errors() == 0 {
-		e.fault(either2(list, axes), "an experiment needs at least two variants, got %d", len(e.variants))
+		e.fault(firstOf(list, axes), "an experiment needs at least two variants, got %d", len(e.variants))
 	}
 	e.moveBaseline(axes)
 }
 
-// either2 returns the first node that exists.
-func either2(a, b *yaml.Node) *yaml.Node {
+// firstOf returns the first of two nodes that exists.
+func firstOf(a, b *yaml.Node) *yaml.Node {
 	if a != nil {
 		return a
 	}
@@ -291,7 +291,7 @@ func (e *experiment) axis(p decode.Pair) (pointer []string, values []axisValue) 
 	case len(pointer) == 2 && pointer[0] == "defaults":
 	case len(pointer) > 1 && len(pointer) < 4 && pointer[0] == "environment":
 	default:
-		e.fault(either2(at, p.Key), "the path of the axis %q must be /defaults/KEY, /environment/KEY or /environment/KEY/NAME, got %s",
+		e.fault(firstOf(at, p.Key), "the path of the axis %q must be /defaults/KEY, /environment/KEY or /environment/KEY/NAME, got %s",
 			text.Clip(p.Key.Value, 60), describe(at))
 		return nil, nil
 	}
@@ -316,7 +316,7 @@ func (e *experiment) axis(p decode.Pair) (pointer []string, values []axisValue) 
 		values = append(values, v)
 	}
 	if len(values) == 0 {
-		e.fault(either2(list, p.Key), "the axis %q has no values", text.Clip(p.Key.Value, 60))
+		e.fault(firstOf(list, p.Key), "the axis %q has no values", text.Clip(p.Key.Value, 60))
 	}
 	return pointer, values
 }
@@ -370,7 +370,7 @@ func (e *experiment) moveBaseline(axes *yaml.Node) {
 		base := e.variants[i]
 		e.variants = slices.Insert(slices.Delete(e.variants, i, i+1), 0, base)
 	case e.Errors() == 0:
-		e.fault(either2(n, e.root), "baseline must be the name of a variant, or of a matrix a map from each axis to a value, got %s", describe(n))
+		e.fault(firstOf(n, e.root), "baseline must be the name of a variant, or of a matrix a map from each axis to a value, got %s", describe(n))
 	}
 }
 

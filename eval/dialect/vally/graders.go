@@ -375,7 +375,7 @@ func (c *check) budget(key string) {
 	c.kind = "behavior"
 	n := c.option("max")
 	if most, ok := floatOf(n); !ok || most < 1 || most != float64(int(most)) {
-		c.cannot(either2(n, c.node), "needs a number from 1 on as max")
+		c.cannot(firstOf(n, c.node), "needs a number from 1 on as max")
 		return
 	}
 	c.config.Set(key, n)
