@@ -81,9 +81,12 @@ type Suite struct {
 	// Variants are the combinations of config.matrix; empty without a matrix.
 	Variants []Variant `yaml:"-" json:"-" path:"-"`
 
-	src    *decode.Source // the content of File, as an eval.yaml
-	more   []dialect.Task // of a translated suite, from other files
-	skills []SkillIn      // all skills that were found
+	src  *decode.Source // the content of File, as an eval.yaml
+	more []dialect.Task // of a translated suite, from other files
+	// original is the content of File as it is, and untranslated are the findings of its translation.
+	original     *decode.Source
+	untranslated decode.Diagnostics
+	skills       []SkillIn // all skills that were found
 	// taskFiles are the files that were read for tasks, with any content; File is among them.
 	taskFiles map[string]bool
 	// Project is the nearest .waza.yaml at or above the suite, up to its repository's root; nil

@@ -1,6 +1,12 @@
 package eval
 
 import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
@@ -30,24 +36,26 @@ func (l *loader) translate(src *decode.Source) (translated *decode.Source, ok bo
 	t := &dialect.Translation{Findings: &l.Findings, Source: src, Files: &dialect.Files{
 		Places: l.places, View: l.view, Shown: l.display, Parse: l.parse,
 	}}
+	before := l.Count()
 	d.Translate(t)
-	l.suite.more = t.Tasks
+	l.suite.more, l.suite.original, l.suite.untranslated = t.Tasks, src, l.Since(before)
 	suite := *src
 	suite.Root = t.Suite
 	return &suite, true
 }
 
 // Node returns the suite as the root of an eval.yaml. Paths in it are relative to the suite's
-// directory. Of a suite in the format of another tool, it contains all tasks; of an eval.yaml, it is
-// the content of the file. The caller owns it. The error is that of [dialect.Copy].
+// directory. Of a suite in the format of another tool, it contains all tasks, and comments with the
+// findings of the translation before the tasks that they are about; of an eval.yaml, it is the content of
+// the file. The caller owns it. The error is that of [dialect.Copy].
 func (s *Suite) Node() (*yaml.Node, error) {
 	node, err := dialect.Copy(s.src.Root)
-	if err != nil || len(s.more) == 0 {
+	if err != nil || s.original == nil {
 		return node, err
 	}
 	root := dialect.Map{Node: node}
 	tasks := root.Get("tasks")
-	if tasks == nil {
+	if tasks == nil && len(s.more) > 0 {
 		tasks = dialect.List(nil)
 		root.Set("tasks", tasks)
 	}
@@ -58,5 +66,102 @@ func (s *Suite) Node() (*yaml.Node, error) {
 		}
 		tasks.Content = append(tasks.Content, task)
 	}
+	s.addComments(root.Node, dialect.Items(tasks))
 	return root.Node, nil
+}
+
+// addComments adds the findings of the translation as comments: before the first task that comes from their
+// place, else before the suite.
+func (s *Suite) addComments(root *yaml.Node, tasks []*yaml.Node) {
+	own := len(tasks) - len(s.more)
+	places := make([]extent, len(tasks))
+	for i, n := range tasks {
+		src := s.original
+		if i >= own {
+			src = s.more[i-own].Source
+		}
+		places[i] = extentOf(src, n)
+	}
+	for _, d := range slices.SortedStableFunc(slices.Values(s.untranslated), byPlace) {
+		at, line := root, fmt.Sprintf("line %d: %s", d.Line, d.Message)
+		if d.Line == 0 {
+			line = d.Message
+		}
+		if d.File != s.original.Name {
+			line = fmt.Sprintf("%s: %s", path.Base(d.File), line)
+		}
+		best := -1
+		for i, place := range places {
+			if place.contains(d) && (best < 0 || place.start != places[best].start && places[best].start.before(place.start)) {
+				best = i
+			}
+		}
+		if best < 0 { // a file beside that of a task belongs to it
+			best = slices.IndexFunc(places, func(e extent) bool {
+				return e.file != s.original.Name && strings.HasPrefix(d.File, path.Dir(e.file)+"/")
+			})
+		}
+		if best >= 0 {
+			at = tasks[best]
+		}
+		dialect.AddComment(at, line)
+	}
+}
+
+func byPlace(a, b decode.Diagnostic) int {
+	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+}
+
+// A place is a line and a column of a file.
+type place struct{ line, column int }
+
+func (p place) before(q place) bool {
+	return p.line < q.line || p.line == q.line && p.column < q.column
+}
+
+// An extent is the part of a file from which a task comes.
+type extent struct {
+	file       string // its name in findings
+	start, end place
+}
+
+func (e extent) contains(d decode.Diagnostic) bool {
+	at := place{d.Line, d.Column}
+	return d.File == e.file && d.Line > 0 && !at.before(e.start) && !e.end.before(at)
+}
+
+// extentOf returns the extent of the part of a file that has the place of a node.
+func extentOf(src *decode.Source, n *yaml.Node) extent {
+	e := extent{file: src.Name, start: place{n.Line, n.Column}, end: place{n.Line, n.Column}}
+	if original := nodeAt(src.Root, e.start); original != nil {
+		e.end = endOf(original)
+	}
+	return e
+}
+
+// nodeAt returns the outermost value that starts at a place, or nil. Aliases are not followed.
+func nodeAt(n *yaml.Node, at place) *yaml.Node {
+	switch {
+	case n == nil || at.before(place{n.Line, n.Column}):
+		return nil
+	case n.Kind != yaml.DocumentNode && n.Line == at.line && n.Column == at.column:
+		return n
+	}
+	for _, c := range n.Content {
+		if found := nodeAt(c, at); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// endOf returns the place of the last value in a node.
+func endOf(n *yaml.Node) place {
+	end := place{n.Line, n.Column}
+	for _, c := range n.Content {
+		if last := endOf(c); end.before(last) {
+			end = last
+		}
+	}
+	return end
 }

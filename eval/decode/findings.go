@@ -25,6 +25,9 @@ func (f *Findings) Full() bool { return len(f.found) >= maxDiagnostics }
 // Count returns the number of findings.
 func (f *Findings) Count() int { return len(f.found) }
 
+// Since returns the findings after the first n, in the order in which they were reported.
+func (f *Findings) Since(n int) Diagnostics { return slices.Clone(f.found[min(n, len(f.found)):]) }
+
 // Errors returns the number of findings that are errors.
 func (f *Findings) Errors() int { return len(f.found.Errors()) }
 
