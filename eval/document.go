@@ -2,6 +2,7 @@ package eval
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -30,6 +31,13 @@ func (s *Suite) Document(file string) *dialect.Document {
 	for _, key := range setKeys(&s.Config, &defaults) {
 		name := "config." + key.Name
 		switch {
+		case len(s.Config.Cells) > 0 && (key.Name == "matrix" || key.Name == "models"): // those of the cells
+		case key.Name == "cells":
+			var cells []any
+			if n := decode.Lookup(decode.Lookup(s.src.Root, "config"), "cells"); n != nil && n.Decode(&cells) == nil {
+				key.Value = cells
+			}
+			d.Others = append(d.Others, dialect.Key{Name: name, Value: key.Value})
 		case key.Name == "skill_directories":
 			d.Others = append(d.Others, dialect.Key{Name: name, Value: s.paths(s.Config.SkillDirectories)})
 		case slices.Contains(settings, key.Name):
@@ -103,6 +111,10 @@ func checkpointsOf(points []Checkpoint) (list []dialect.CaseCheckpoint) {
 
 func checksOf(graders []*Grader) (list []dialect.Check) {
 	for _, g := range graders {
+		if members := membersOf(g); members != nil {
+			list = append(list, members...)
+			continue
+		}
 		check := dialect.Check{
 			Name: g.Name, Type: g.Type, Weight: g.Weight, Config: g.Config,
 			Others: setKeys(g, &Grader{}, "name", "type", "weight"),
@@ -111,6 +123,39 @@ func checksOf(graders []*Grader) (list []dialect.Check) {
 			check.Others = append(check.Others, dialect.Key{Name: "group", Value: dialect.Group(*g.Group)})
 		}
 		list = append(list, check)
+	}
+	return list
+}
+
+// membersOf returns the graders of a group that the loader left as it is, because it knew no kinds of
+// graders; nil for other graders.
+func membersOf(g *Grader) (list []dialect.Check) {
+	graders, ok := g.Config["graders"].([]any)
+	if !ok || g.Type != "group" {
+		return nil
+	}
+	group := dialect.Group{Name: g.Name, Weight: g.Weight, Optional: g.Optional}
+	if threshold, ok := dialect.NumberIn(g.Config["threshold"]); ok {
+		group.Threshold = &threshold
+	}
+	for _, item := range graders {
+		m, _ := item.(map[string]any)
+		c := dialect.Check{Weight: 1}
+		c.Type, _ = m["type"].(string)
+		if c.Name, _ = m["name"].(string); c.Name == "" {
+			c.Name = c.Type
+		}
+		if weight, ok := dialect.NumberIn(m["weight"]); ok && weight > 0 {
+			c.Weight = weight
+		}
+		c.Config, _ = m["config"].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			if !slices.Contains([]string{"type", "name", "weight", "config"}, key) {
+				c.Others = append(c.Others, dialect.Key{Name: key, Value: m[key]})
+			}
+		}
+		c.Others = append(c.Others, dialect.Key{Name: "group", Value: group})
+		list = append(list, c)
 	}
 	return list
 }

@@ -155,3 +155,20 @@ func Unquote(pattern string) string {
 	}
 	return b.String()
 }
+
+// JoinStatements returns the statements of a judge as criteria in one text.
+func JoinStatements(statements []any) string {
+	var b strings.Builder
+	b.WriteString("All of this holds:")
+	for _, item := range statements {
+		statement, _ := item.(string)
+		if m, ok := item.(map[string]any); ok {
+			statement, _ = m["text"].(string)
+			if m["absent"] == true {
+				statement = "This is absent: " + statement
+			}
+		}
+		b.WriteString("\n- " + statement)
+	}
+	return b.String()
+}

@@ -28,5 +28,8 @@ func Dialect() *dialect.Dialect {
 				(decode.Lookup(root, "providers") != nil || decode.Lookup(root, "targets") != nil)
 		},
 		Translate: translate,
+		Target:    "promptfoo",
+		FileName:  writtenName,
+		Write:     write,
 	}
 }

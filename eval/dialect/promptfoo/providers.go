@@ -126,6 +126,9 @@ func (p *provider) setting(pair decode.Pair) error {
 	return nil
 }
 
+// programArguments are those that promptfoo appends to a program: the prompt, the options and the context.
+const programArguments = ` "$WAZA_PROMPT" '{}' "${WAZA_CONTEXT:-{\}}"`
+
 // program reads a provider that is a program or that echoes the prompt.
 func (p *provider) program(id string) bool {
 	command, isProgram := strings.CutPrefix(id, "exec:")
@@ -134,8 +137,7 @@ func (p *provider) program(id string) bool {
 		p.label = firstOf(p.label, id)
 		p.settings = dialect.NewMap(p.at)
 		p.settings.Set("executor", dialect.Scalar(p.at, "command"))
-		// promptfoo appends the prompt, the options and the context as arguments.
-		p.settings.Set("command", dialect.Scalar(p.at, strings.TrimSpace(command)+` "$WAZA_PROMPT" '{}' "${WAZA_CONTEXT:-{\}}"`))
+		p.settings.Set("command", dialect.Scalar(p.at, strings.TrimSpace(command)+programArguments))
 		p.settings.Set("prompt_as", dialect.Scalar(p.at, "env"))
 		p.usesContext = true
 	case id == "echo":

@@ -681,7 +681,7 @@ func (c *checkWriter) judge() {
 		delete(c.left, "prompt")
 	case len(statements) > 0 && c.left["mode"] == nil:
 		delete(c.left, "statements")
-		criteria = joined(statements)
+		criteria = dialect.JoinStatements(statements)
 		c.lose(false, c.from.Named(), "one judge decides about all statements together")
 	default:
 		return
@@ -715,23 +715,6 @@ func (c *checkWriter) judge() {
 		c.config.Set("judge_reasoning_effort", dialect.Scalar(nil, effort))
 	}
 	c.out = append(c.out, writtenGrader{"prompt", config})
-}
-
-// joined returns statements as criteria of one judge.
-func joined(statements []any) string {
-	var b strings.Builder
-	b.WriteString("All of this holds:")
-	for _, item := range statements {
-		text, _ := item.(string)
-		if m := asMap(item); m != nil {
-			text, _ = m["text"].(string)
-			if m["absent"] == true {
-				text = "This is absent: " + text
-			}
-		}
-		b.WriteString("\n- " + text)
-	}
-	return b.String()
 }
 
 func (c *checkWriter) behavior() {

@@ -1,0 +1,895 @@
+package promptfoo
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"waza/eval/dialect"
+	"waza/eval/text"
+)
+
+// writtenName is the usual name of a file that waza writes.
+const writtenName = "promptfooconfig.yaml"
+
+// writer writes a suite as a configuration.
+type writer struct {
+	*dialect.Document
+	prompts   []string // each once, as templates
+	variable  bool     // prompts are values of the variable prompt
+	threshold *float64 // the least score of tests that have none of their own
+}
+
+// write returns a suite as a configuration. Every task becomes the test that the translation reads as the
+// same task.
+func write(d *dialect.Document) ([]dialect.File, error) {
+	w := &writer{Document: d, variable: true}
+	root := dialect.NewMap(nil)
+	root.Set("description", dialect.Scalar(nil, d.Name))
+	if threshold, ok := dialect.Take[float64](&d.Others, "score_threshold"); ok {
+		w.threshold = &threshold
+	}
+	w.setProviders(root)
+	for i := range d.Cases {
+		w.variable = w.variable && fitsVariable(&d.Cases[i])
+	}
+	tests := dialect.List(nil)
+	for i := range d.Cases {
+		t := &testWriter{writer: w, from: &d.Cases[i], to: dialect.NewMap(nil)}
+		t.write(i + 1)
+		tests.Content = append(tests.Content, t.to.Node)
+	}
+	w.setPrompts(root, tests)
+	w.setOptions(root)
+	root.Set("tests", tests)
+	w.loseRest()
+	return dialect.YAMLFile(d, writtenName, root.Node)
+}
+
+// loseRest reports the parts of the suite that are not in the file.
+func (w *writer) loseRest() {
+	for _, p := range []struct{ key, value string }{{"description", w.Description}, {"version", w.Version}, {"skill", w.Skill}} {
+		if p.value != "" {
+			w.Lose(p.key == "skill", p.key, "a configuration has none")
+		}
+	}
+	for _, key := range w.Others {
+		w.Lose(true, key.Name, "")
+	}
+	for _, key := range w.Settings {
+		w.Lose(false, key.Name, "waza run has flags for it")
+	}
+	if w.Baseline {
+		w.Lose(false, "baseline", "promptfoo has no arm without the skill")
+	}
+	if w.Triggers != nil {
+		w.Lose(true, "trigger_tests", "promptfoo has no trigger tests; write them with --to trigger-evals.json")
+	}
+	if len(w.Cases) == 0 {
+		w.Lose(true, "tasks", "the suite has none")
+	}
+}
+
+// fitsVariable reports whether the prompt of a case can be the value of a variable.
+func fitsVariable(c *dialect.Case) bool {
+	return !c.Others.Has("inputs.system_prompt") && !c.Others.Has("inputs.context") && !strings.HasSuffix(c.Prompt, "\n") &&
+		!slices.ContainsFunc(c.Checks, func(check dialect.Check) bool { _, ok := pythonOf(&check); return ok }) &&
+		!strings.HasPrefix(c.Prompt, filePrefix) && !promptMention().MatchString(c.Prompt)
+}
+
+var promptMention = text.Pattern(`\{\{\s*prompt\s*\}\}`)
+
+// setProviders sets the providers: the model of the suite, or those of its cells.
+func (w *writer) setProviders(root dialect.Map) {
+	settings := map[string]any{}
+	for _, key := range w.Settings {
+		settings[strings.TrimPrefix(key.Name, "config.")] = key.Value
+	}
+	providers := dialect.List(nil)
+	if cells, ok := dialect.Take[[]any](&w.Others, "config.cells"); ok {
+		for i, c := range cells {
+			cell, _ := c.(map[string]any)
+			if p := providerOf(withParams(cell, settings)); p != nil {
+				providers.Content = append(providers.Content, p)
+			} else {
+				w.Lose(true, fmt.Sprintf("config.cells[%d]", i), "promptfoo has no such provider")
+			}
+		}
+		dialect.Take[map[string]any](&w.Settings, "config.params")
+	} else if p := providerOf(settings); p != nil {
+		providers.Content = append(providers.Content, p)
+		w.Settings = slices.DeleteFunc(w.Settings, func(k dialect.Key) bool {
+			return slices.Contains(providerSettings, strings.TrimPrefix(k.Name, "config."))
+		})
+	}
+	if len(providers.Content) == 0 {
+		providers.Content = append(providers.Content, dialect.Scalar(nil, "echo"))
+		w.Lose(false, "providers", "the suite names no model that promptfoo has, so the provider is echo; name yours")
+	}
+	root.Set("providers", providers)
+}
+
+// withParams returns the settings of a cell with its parameters, which it has beside the other keys, and
+// those of all cells.
+func withParams(cell, shared map[string]any) map[string]any {
+	settings, params := map[string]any{}, map[string]any{}
+	if all, ok := shared["params"].(map[string]any); ok {
+		maps.Copy(params, all)
+	}
+	for key, value := range cell {
+		if slices.Contains(providerSettings, key) {
+			settings[key] = value
+		} else {
+			params[key] = value
+		}
+	}
+	if len(params) > 0 {
+		settings["params"] = params
+	}
+	return settings
+}
+
+// providerSettings are the keys of config that a provider has.
+var providerSettings = []string{"executor", "model", "base_url", "api_key_env", "params", "system_prompt", "command", "prompt_as"}
+
+// providerOf returns the provider with some settings of a suite; nil if promptfoo has none.
+func providerOf(settings map[string]any) *yaml.Node {
+	texts := map[string]string{}
+	for _, key := range providerSettings {
+		texts[key], _ = settings[key].(string)
+	}
+	switch {
+	case texts["executor"] == "command" && texts["command"] == "cat":
+		return dialect.Scalar(nil, "echo")
+	case texts["executor"] == "command" && texts["prompt_as"] == "env":
+		if command, ok := strings.CutSuffix(texts["command"], programArguments); ok {
+			return dialect.Scalar(nil, "exec:"+command)
+		}
+		return nil
+	case texts["executor"] != "openai" && texts["executor"] != "anthropic" || texts["model"] == "":
+		return nil
+	}
+	id, config := texts["executor"]+":"+texts["model"], dialect.NewMap(nil)
+	service := ""
+	for _, name := range slices.Sorted(maps.Keys(services)) {
+		if s := services[name]; s.url != "" && s.url == texts["base_url"] && s.keyEnv == texts["api_key_env"] {
+			service = name
+		}
+	}
+	if service != "" {
+		id = service + ":" + texts["model"]
+	} else {
+		for _, p := range [][2]string{{"base_url", "apiBaseUrl"}, {"api_key_env", "apiKeyEnvar"}} {
+			if texts[p[0]] != "" {
+				config.Set(p[1], dialect.Scalar(nil, texts[p[0]]))
+			}
+		}
+	}
+	if texts["system_prompt"] != "" {
+		config.Set("systemPrompt", dialect.Scalar(nil, texts["system_prompt"]))
+	}
+	params, _ := settings["params"].(map[string]any)
+	extra := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		if parameters[name] == name {
+			config.Set(name, dialect.Encoded(params[name]))
+		} else {
+			extra[name] = params[name]
+		}
+	}
+	if len(extra) > 0 {
+		config.Set("passthrough", dialect.Encoded(extra))
+	}
+	if config.Len() == 0 {
+		return dialect.Scalar(nil, id)
+	}
+	m := dialect.NewMap(nil)
+	m.Set("id", dialect.Scalar(nil, id))
+	m.Set("config", config.Node)
+	return m.Node
+}
+
+// setPrompts sets the prompts. With several, each test names its own.
+func (w *writer) setPrompts(root dialect.Map, tests *yaml.Node) {
+	if w.variable {
+		root.Set("prompts", dialect.Texts(nil, "{{prompt}}"))
+		return
+	}
+	if len(w.prompts) == 1 {
+		raw := dialect.NewMap(nil)
+		raw.Set("raw", dialect.Scalar(nil, w.prompts[0]))
+		root.Set("prompts", dialect.List(nil, raw.Node))
+		for _, n := range tests.Content {
+			remove(n, "prompts")
+		}
+		return
+	}
+	list := dialect.List(nil)
+	for i, p := range w.prompts {
+		m := dialect.NewMap(nil)
+		m.Set("label", dialect.Scalar(nil, label(i)))
+		m.Set("raw", dialect.Scalar(nil, p))
+		list.Content = append(list.Content, m.Node)
+	}
+	root.Set("prompts", list)
+}
+
+func label(i int) string { return fmt.Sprintf("prompt %d", i+1) }
+
+// remove removes a key of a map.
+func remove(n *yaml.Node, key string) {
+	for i := 0; i < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			n.Content = slices.Delete(n.Content, i, i+2)
+			return
+		}
+	}
+}
+
+// setOptions sets the number of trials and of workers.
+func (w *writer) setOptions(root dialect.Map) {
+	options := dialect.NewMap(nil)
+	if trials, ok := dialect.Take[int](&w.Settings, "config.trials_per_task"); ok {
+		options.Set("repeat", dialect.Scalar(nil, trials))
+	}
+	if _, ok := dialect.Take[bool](&w.Settings, "config.parallel"); ok {
+		workers, given := dialect.Take[int](&w.Settings, "config.workers")
+		if !given {
+			workers = 4 // the default of both tools
+		}
+		options.Set("maxConcurrency", dialect.Scalar(nil, workers))
+	}
+	if options.Len() > 0 {
+		root.Set("evaluateOptions", options.Node)
+	}
+}
+
+// testWriter writes one task.
+type testWriter struct {
+	*writer
+	from *dialect.Case
+	to   dialect.Map
+}
+
+func (t *testWriter) lose(verdict bool, part, reason string) {
+	t.LoseIn(t.from, t.to.Node, verdict, part, reason)
+}
+
+func (t *testWriter) write(number int) {
+	c := t.from
+	if c.ID != strconv.Itoa(number) {
+		t.to.Set("description", dialect.Scalar(nil, c.ID))
+	}
+	if c.Name != c.ID {
+		t.lose(false, "name", "the description of a test is its id")
+	}
+	if c.Description != "" {
+		t.lose(false, "description", "the description of a test is its id")
+	}
+	for _, tag := range c.Tags {
+		t.lose(false, "tag "+tag, "")
+	}
+	if len(c.FollowUps) > 0 {
+		t.lose(true, "inputs.follow_up_prompts", "a test has one prompt")
+	}
+	for _, f := range c.Files {
+		t.lose(true, "file "+f.Path, "promptfoo gives no files to agents")
+	}
+	t.setPrompt()
+	threshold, own := dialect.Take[float64](&c.Others, "score_threshold")
+	switch {
+	case own:
+		t.to.Set("threshold", dialect.Scalar(nil, threshold))
+	case t.threshold != nil:
+		t.to.Set("threshold", dialect.Scalar(nil, *t.threshold))
+	}
+	if list := t.assertions(c.Checks); len(list) > 0 {
+		t.to.Set("assert", dialect.List(nil, list...))
+	}
+	for _, key := range c.Others {
+		reason, _ := key.Value.(string)
+		if key.Name != "blocked" {
+			reason = ""
+		}
+		t.lose(true, key.Name, reason)
+	}
+}
+
+// setPrompt sets the prompt, and the variables that code of assertions sees.
+func (t *testWriter) setPrompt() {
+	c := t.from
+	if t.Templates && strings.Contains(c.Prompt, "{{") {
+		t.lose(true, "prompt", "the template variables of waza have other names and values")
+	}
+	vars := dialect.NewMap(nil)
+	if t.variable {
+		vars.Set("prompt", dialect.Scalar(nil, c.Prompt))
+		t.to.Set("vars", vars.Node)
+		return
+	}
+	t.setContext()
+	prompt := t.raw(c.Prompt, "prompt")
+	system, ok := dialect.Take[string](&c.Others, "inputs.system_prompt")
+	if trimmed := strings.TrimSpace(c.Prompt); ok || strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, "- role:") {
+		chat := []message{{Role: "user", Content: prompt}}
+		if ok {
+			chat = append([]message{{Role: "system", Content: t.raw(system, "system_prompt")}}, chat...)
+		}
+		data, err := json.MarshalIndent(chat, "", "  ")
+		if err != nil {
+			t.lose(true, "prompt", err.Error())
+		}
+		prompt = string(data)
+	} else if isFile(prompt) || strings.HasPrefix(prompt, "exec:") || strings.Contains(prompt, "://") && !strings.Contains(prompt, " ") {
+		prompt = "{% raw %}" + prompt + "{% endraw %}"
+	}
+	i := slices.Index(t.prompts, prompt)
+	if i < 0 {
+		i, t.prompts = len(t.prompts), append(t.prompts, prompt)
+	}
+	t.to.Set("prompts", dialect.Texts(nil, label(i)))
+}
+
+// setContext sets the variables and metadata from the context that the translation made of them.
+func (t *testWriter) setContext() {
+	context, ok := dialect.Take[map[string]any](&t.from.Others, "inputs.context")
+	if !ok {
+		for i := range t.from.Checks {
+			if call, ok := pythonOf(&t.from.Checks[i]); ok {
+				t.setVars(call.Context.Vars)
+				break
+			}
+		}
+		return
+	}
+	vars, _ := context["vars"].(map[string]any)
+	test, isTest := context["test"].(map[string]any)
+	if !isTest || context["prompt"] != t.from.Prompt || len(context) != 3 || vars == nil {
+		t.lose(true, "inputs.context", "")
+		return
+	}
+	t.setVars(vars)
+	if metadata, ok := test["metadata"]; ok {
+		t.to.Set("metadata", dialect.Encoded(metadata))
+	}
+	if description, _ := test["description"].(string); description != dialect.TextOf(t.to.Get("description")) {
+		t.lose(false, "inputs.context", "programs see the id of the task as the description of the test")
+	}
+}
+
+// setVars sets the variables of a test.
+func (t *testWriter) setVars(vars map[string]any) {
+	if len(vars) == 0 {
+		return
+	}
+	to := dialect.NewMap(nil)
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		list, _ := vars[name].([]any)
+		if _, ofTexts := firstItem(list).(string); ofTexts { // which would multiply the test
+			options := dialect.NewMap(nil)
+			options.Set("disableVarExpansion", dialect.Scalar(nil, true))
+			t.to.Set("options", options.Node)
+		}
+		to.Set(name, encodedOrNull(vars[name]))
+	}
+	t.to.Set("vars", to.Node)
+}
+
+func encodedOrNull(v any) *yaml.Node {
+	if n := dialect.Encoded(v); n != nil {
+		return n
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
+}
+
+// raw returns a template that is rendered as a text.
+func (t *testWriter) raw(s, part string) string {
+	if !strings.Contains(s, "{{") && !strings.Contains(s, "{%") && !strings.Contains(s, "{#") {
+		return s
+	}
+	if endRaw().MatchString(s) {
+		t.lose(true, part, "it contains the tag endraw")
+	}
+	return "{% raw %}" + s + "{% endraw %}"
+}
+
+// A groupWritten is an assert-set that is being written.
+type groupWritten struct {
+	name    string
+	members *yaml.Node
+	count   int
+}
+
+// assertions returns the assertions for graders. Members of a group follow each other.
+func (t *testWriter) assertions(checks []dialect.Check) (list []*yaml.Node) {
+	var open *groupWritten
+	for i := range checks {
+		c := &checks[i]
+		group, inGroup := dialect.Take[dialect.Group](&c.Others, "group")
+		if !inGroup {
+			open = nil
+			list = append(list, t.assertion(c, len(list)+1)...)
+			continue
+		}
+		if open == nil || open.name != group.Name {
+			open = &groupWritten{name: group.Name, members: dialect.List(nil)}
+			list = append(list, t.set(group, open.members, len(list)+1))
+		}
+		written := t.assertion(c, len(open.members.Content)+1)
+		open.members.Content = append(open.members.Content, written...)
+	}
+	return list
+}
+
+// set returns an assert-set without its members.
+func (t *testWriter) set(group dialect.Group, members *yaml.Node, position int) *yaml.Node {
+	m := dialect.NewMap(nil)
+	m.Set("type", dialect.Scalar(nil, "assert-set"))
+	t.setMetric(m, group.Name, "assert-set", position)
+	setWeight(m, group.Weight, group.Optional)
+	if group.Threshold != nil {
+		m.Set("threshold", dialect.Scalar(nil, *group.Threshold))
+	}
+	m.Set("assert", members)
+	return m.Node
+}
+
+func setWeight(m dialect.Map, weight float64, optional bool) {
+	switch {
+	case optional:
+		m.Set("weight", dialect.Scalar(nil, 0))
+	case weight != 1:
+		m.Set("weight", dialect.Scalar(nil, weight))
+	}
+}
+
+// setMetric sets the metric from the name of a grader, which starts with the position of the assertion.
+func (t *testWriter) setMetric(m dialect.Map, name, kind string, position int) {
+	metric, ok := strings.CutPrefix(name, fmt.Sprintf("%d: ", position))
+	if !ok { // positions change if an earlier assertion has no grader
+		if before, rest, found := strings.Cut(name, ": "); found && isNumber().MatchString(before) {
+			metric = rest
+			t.lose(false, fmt.Sprintf("grader %q", name), "its number changes, because the assertions are numbered again")
+		} else {
+			metric = name
+		}
+	}
+	if metric != kind {
+		m.Set("metric", dialect.Scalar(nil, t.raw(metric, "metric")))
+	}
+}
+
+var isNumber = text.Pattern(`^[0-9]+$`)
+
+// written is an assertion without what all have.
+type written struct {
+	kind      string
+	value     any // nil for none
+	threshold any // nil for none
+	config    any // nil for none
+	provider  *yaml.Node
+	opposite  bool // it decides the opposite
+}
+
+// checkWriter writes one grader as assertions.
+type checkWriter struct {
+	*testWriter
+	from   *dialect.Check
+	left   map[string]any // options that are not written yet
+	negate bool
+	strict bool // the output must be JSON
+	out    []written
+}
+
+// writers write graders by the types of waza. Options that remain are reported.
+var writers = map[string]func(*checkWriter){
+	"text": (*checkWriter).text, "code": (*checkWriter).code, "json_schema": (*checkWriter).schema, "program": (*checkWriter).python,
+	"prompt": (*checkWriter).judge, "behavior": (*checkWriter).limits, "skill_invocation": (*checkWriter).skills,
+	"tool_calls": (*checkWriter).tools,
+}
+
+func (t *testWriter) assertion(from *dialect.Check, position int) (list []*yaml.Node) {
+	c := &checkWriter{testWriter: t, from: from, left: maps.Clone(from.Config)}
+	part := from.Named()
+	if t.Templates && dialect.HasVariable(from.Config) {
+		t.lose(true, part, "the template variables of waza have other names and values")
+	}
+	c.negate, _ = dialect.Take[bool](&from.Others, "negate")
+	optional, _ := dialect.Take[bool](&from.Others, "optional")
+	transform, _ := dialect.Take[string](&from.Others, "transform")
+	transform, c.strict = withoutStrictJSON(transform)
+	write := writers[from.Type]
+	if write == nil {
+		t.lose(true, fmt.Sprintf("%s (%s)", part, from.Type), "promptfoo has no such assertion")
+		return nil
+	}
+	write(c)
+	for _, key := range slices.Sorted(maps.Keys(c.left)) {
+		t.lose(true, fmt.Sprintf("%s (%s) %s", part, from.Type, key), "")
+	}
+	for _, key := range from.Others {
+		t.lose(true, part+" "+key.Name, "")
+	}
+	if len(c.out) > 1 {
+		t.lose(false, part, "each of its options becomes an assertion of its own")
+		if c.negate {
+			t.lose(true, part+" negate", "")
+		}
+	}
+	for _, a := range c.out {
+		m := dialect.NewMap(nil)
+		kind := a.kind
+		if (c.negate && len(c.out) == 1) != a.opposite {
+			kind = "not-" + kind
+		}
+		m.Set("type", dialect.Scalar(nil, kind))
+		m.Set("value", c.value(a.value))
+		m.Set("threshold", dialect.Encoded(a.threshold))
+		t.setMetric(m, from.Name, kind, position+len(list))
+		setWeight(m, from.Weight, optional)
+		m.Set("config", dialect.Encoded(a.config))
+		m.Set("provider", a.provider)
+		if transform != "" {
+			m.Set("transform", dialect.Scalar(nil, c.source(transform)))
+		}
+		list = append(list, m.Node)
+	}
+	return list
+}
+
+// value returns the value of an assertion, whose texts are templates.
+func (c *checkWriter) value(v any) *yaml.Node {
+	switch v := v.(type) {
+	case fileReference:
+		return dialect.Scalar(nil, string(v))
+	case string:
+		if strings.HasPrefix(v, filePrefix) {
+			return dialect.Scalar(nil, "{% raw %}"+v+"{% endraw %}")
+		}
+		return dialect.Scalar(nil, c.raw(v, c.from.Named()))
+	case []string:
+		list := dialect.List(nil)
+		for _, item := range v {
+			list.Content = append(list.Content, c.value(item))
+		}
+		return list
+	}
+	return dialect.Encoded(v)
+}
+
+func (c *checkWriter) add(w written) { c.out = append(c.out, w) }
+
+// take removes an option.
+func (c *checkWriter) take(key string) any {
+	v := c.left[key]
+	delete(c.left, key)
+	return v
+}
+
+// texts removes an option with texts that are not empty.
+func (c *checkWriter) texts(key string) []string {
+	list, ok := dialect.TextsIn(c.left[key])
+	if !ok || slices.Contains(list, "") {
+		return nil
+	}
+	delete(c.left, key)
+	return list
+}
+
+func (c *checkWriter) text() {
+	javascript := c.left["syntax"] == "javascript"
+	delete(c.left, "syntax")
+	for _, kind := range []struct {
+		key, assertion string
+		opposite       bool
+	}{
+		{"contains_cs", "contains", false}, {"contains", "icontains", false}, {"not_contains_cs", "contains", true}, {"not_contains", "icontains", true},
+	} {
+		for _, v := range c.texts(kind.key) {
+			c.add(written{kind: kind.assertion, value: v, opposite: kind.opposite})
+		}
+	}
+	for _, key := range []string{"regex_match", "regex_not_match"} {
+		for _, p := range c.texts(key) {
+			c.pattern(p, javascript, key == "regex_not_match")
+		}
+	}
+	least, most := c.take("min_words"), c.take("max_words")
+	switch {
+	case least != nil && least == most:
+		c.add(written{kind: "word-count", value: least})
+	case least != nil || most != nil:
+		limits := map[string]any{}
+		if least != nil {
+			limits["min"] = least
+		}
+		if most != nil {
+			limits["max"] = most
+		}
+		c.add(written{kind: "word-count", value: limits})
+	}
+	distances, _ := c.take("levenshtein").([]any)
+	for _, d := range distances {
+		m, _ := d.(map[string]any)
+		w := written{kind: "levenshtein", value: m["text"]}
+		if most, _ := dialect.NumberIn(m["max"]); most != 5 {
+			w.threshold = m["max"]
+		}
+		c.add(w)
+	}
+}
+
+// pattern writes a regular expression: one of the forms that the translation makes of texts, else regex.
+func (c *checkWriter) pattern(p string, javascript, opposite bool) {
+	if !javascript {
+		if kind, values := textsOfPattern(p); kind != "" {
+			w := written{kind: kind, value: values, opposite: opposite}
+			if kind == "equals" || kind == "starts-with" {
+				w.value = values[0]
+			}
+			c.add(w)
+			return
+		}
+		if !dialect.LosePattern(p, c.from.Named(), c.lose) {
+			return
+		}
+	}
+	c.add(written{kind: "regex", value: p, opposite: opposite})
+}
+
+// textsOfPattern returns the assertion, and its texts, that the translation writes as a pattern; "" if there
+// is none.
+func textsOfPattern(p string) (kind string, values []string) {
+	for _, form := range []struct{ kind, start, end string }{
+		{"equals", `\A(?:`, `)\z`}, {"starts-with", `\A(?:`, `)`}, {"icontains-any", `(?i:`, `)`}, {"contains-any", "", ""},
+	} {
+		inner, starts := strings.CutPrefix(p, form.start)
+		inner, ends := strings.CutSuffix(inner, form.end)
+		if !starts || !ends {
+			continue
+		}
+		if values := quotedTexts(inner); values != nil && (len(values) == 1 || strings.HasSuffix(form.kind, "-any")) {
+			return form.kind, values
+		}
+	}
+	return "", nil
+}
+
+// quotedTexts returns the texts of a pattern that is a list of quoted texts; nil for other patterns.
+func quotedTexts(p string) (values []string) {
+	if _, err := syntax.Parse(p, syntax.Perl); err != nil {
+		return nil
+	}
+	start := 0
+	for i := 0; i <= len(p); i++ {
+		switch {
+		case i == len(p) || p[i] == '|':
+			quoted := p[start:i]
+			value := dialect.Unquote(quoted)
+			if regexp.QuoteMeta(value) != quoted {
+				return nil
+			}
+			values, start = append(values, value), i+1
+		case p[i] == '\\':
+			i++
+		}
+	}
+	return values
+}
+
+// missingTexts matches the start of functions that containsAll returns.
+var missingTexts = text.Pattern(`(?s)^const missing = (\[.*?\])\.filter\(v => !text`)
+
+func (c *checkWriter) code() {
+	body, _ := c.left["function"].(string)
+	if c.left["language"] != "javascript" || body == "" {
+		return
+	}
+	threshold := c.take("threshold")
+	defer func() {
+		delete(c.left, "function")
+		delete(c.left, "language")
+	}()
+	if rest, ok := strings.CutPrefix(body, asText); ok {
+		var values []string
+		if m := missingTexts().FindStringSubmatch(rest); m != nil && json.Unmarshal([]byte(m[1]), &values) == nil {
+			for kind, folds := range map[string]bool{"contains-all": false, "icontains-all": true} {
+				if containsAll(values, folds) == body {
+					c.add(written{kind: kind, value: values})
+					return
+				}
+			}
+		}
+	}
+	if body == isJSON {
+		c.add(written{kind: "is-json"})
+		return
+	}
+	if at := strings.LastIndex(body, "return same(got, "); at >= 0 {
+		var value any
+		source := strings.TrimSuffix(body[at+len("return same(got, "):], ");")
+		if json.Unmarshal([]byte(source), &value) == nil && equalsJSON(value) == body {
+			c.add(written{kind: "equals", value: value})
+			return
+		}
+	}
+	c.add(written{kind: "javascript", value: c.source(body), threshold: threshold})
+}
+
+// source returns code that the translation reads as the body of a function.
+func (c *checkWriter) source(body string) string {
+	code := body
+	if expression, ok := strings.CutPrefix(body, "return "); ok && functionBody(expression) == body {
+		code = expression
+	} else if functionBody(body) != body {
+		code = "\n" + body // several lines are the body of the function
+	}
+	if strings.HasPrefix(code, filePrefix) {
+		c.lose(true, c.from.Named(), "its code would be the name of a file")
+	}
+	return code
+}
+
+// withoutStrictJSON returns a transform without strictJSON after it, and whether it had that.
+func withoutStrictJSON(transform string) (before string, strict bool) {
+	if transform == strictJSON {
+		return "", true
+	}
+	const mark = "\x00"
+	start, end, _ := strings.Cut(chain([]string{mark, strictJSON}), mark)
+	rest, starts := strings.CutPrefix(transform, start)
+	rest, ends := strings.CutSuffix(rest, end)
+	if starts && ends && chain([]string{rest, strictJSON}) == transform {
+		return rest, true
+	}
+	return transform, false
+}
+
+func (c *checkWriter) schema() {
+	anywhere := c.take("anywhere") == true
+	schema, _ := c.left["schema"].(map[string]any)
+	kind := "contains-json"
+	switch {
+	case !anywhere && c.strict && schema != nil:
+		kind = "is-json"
+	case !anywhere:
+		if schema == nil {
+			return
+		}
+		kind = "is-json"
+		c.lose(false, c.from.Named(), "the output must be JSON without text around it")
+	}
+	delete(c.left, "schema")
+	w := written{kind: kind}
+	if schema != nil {
+		schema = maps.Clone(schema)
+		if schema["$schema"] == nil {
+			c.lose(false, c.from.Named()+" $schema", "promptfoo reads the schema as draft 7")
+		}
+		if schema["$schema"] == draft7 {
+			delete(schema, "$schema")
+		}
+		if len(schema) == 0 {
+			schema["$schema"] = draft7
+		}
+		w.value = schema
+	}
+	c.add(w)
+}
+
+// A pythonCall is the argument of runAssertion.
+type pythonCall struct {
+	Code, Source, Function, File string
+	Threshold                    any
+	Context                      struct {
+		Vars   map[string]any
+		Config any
+	}
+}
+
+// pythonOf returns the Python assertion that the translation made a program of; ok is false for other
+// graders.
+func pythonOf(c *dialect.Check) (call pythonCall, ok bool) {
+	args, _ := dialect.TextsIn(c.Config["args"])
+	if c.Type != "program" || c.Config["command"] != "python3" || len(args) != 3 || args[0] != "-c" || args[1] != runAssertion {
+		return call, false
+	}
+	return call, json.Unmarshal([]byte(args[2]), &call) == nil
+}
+
+func (c *checkWriter) python() {
+	call, ok := pythonOf(c.from)
+	if !ok {
+		return
+	}
+	delete(c.left, "command")
+	delete(c.left, "args")
+	w := written{kind: "python", value: call.Code, threshold: call.Threshold, config: call.Context.Config}
+	if call.Source != "" {
+		ref := filePrefix + path.Clean(call.File)
+		if call.Function != "get_assert" {
+			ref += ":" + call.Function
+		}
+		w.value = fileReference(ref)
+	}
+	c.add(w)
+}
+
+// fileReference is the name of a file as the value of an assertion.
+type fileReference string
+
+func (c *checkWriter) judge() {
+	criteria, _ := c.left["prompt"].(string)
+	statements, _ := c.left["statements"].([]any)
+	switch {
+	case criteria != "":
+		delete(c.left, "prompt")
+	case len(statements) > 0 && c.left["mode"] == nil:
+		delete(c.left, "statements")
+		criteria = dialect.JoinStatements(statements)
+		c.lose(false, c.from.Named(), "one judge decides about all statements together")
+	default:
+		return
+	}
+	settings := map[string]any{}
+	for from, to := range map[string]string{"provider": "executor", "model": "model", "base_url": "base_url", "api_key_env": "api_key_env", "params": "params"} {
+		if c.left[from] != nil {
+			settings[to] = c.left[from]
+		}
+	}
+	w := written{kind: "llm-rubric", value: criteria, threshold: c.take("threshold")}
+	if len(settings) > 0 {
+		if w.provider = providerOf(settings); w.provider != nil {
+			for _, key := range []string{"provider", "model", "base_url", "api_key_env", "params"} {
+				delete(c.left, key)
+			}
+		}
+	}
+	c.add(w)
+}
+
+func (c *checkWriter) limits() {
+	for _, limit := range [][2]string{{"max_duration_ms", "latency"}, {"max_cost_usd", "cost"}} {
+		if v := c.take(limit[0]); v != nil {
+			c.add(written{kind: limit[1], threshold: v})
+		}
+	}
+}
+
+func (c *checkWriter) skills() {
+	if c.left["mode"] != "any_order" {
+		return
+	}
+	delete(c.left, "mode")
+	if c.take("score") != "pass" {
+		c.lose(c.threshold != nil, c.from.Named()+" score", "in promptfoo, the score is 1 or 0")
+	}
+	if c.left["allow_extra"] == true {
+		delete(c.left, "allow_extra")
+	}
+	c.used("skill-used", "_skills")
+}
+
+func (c *checkWriter) tools() { c.used("trajectory:tool-used", "_tools") }
+
+func (c *checkWriter) used(kind, suffix string) {
+	for _, wanted := range []string{"required", "forbidden"} {
+		list := c.texts(wanted + suffix)
+		if list == nil {
+			continue
+		}
+		w := written{kind: kind, value: list, opposite: wanted == "forbidden"}
+		if len(list) == 1 {
+			w.value = list[0]
+		}
+		c.add(w)
+	}
+}
