@@ -22,7 +22,7 @@ var settings = []string{
 // path file. The caller owns the document, and must not change what its cases refer to.
 func (s *Suite) Document(file string) *dialect.Document {
 	d := &dialect.Document{
-		File: file, Name: s.Name, Description: s.Description, Version: s.Version, Skill: s.Skill, Templates: !s.Literal,
+		Dir: s.Dir, File: file, Name: s.Name, Description: s.Description, Version: s.Version, Skill: s.Skill, Templates: !s.Literal,
 		Baseline: s.Baseline,
 		Others:   setKeys(s, &Suite{Kind: ToolEval}, "name", "description", "version", "skill", "schemaVersion", "config", "graders", "literal", "baseline", "tasks_from", "range"),
 	}

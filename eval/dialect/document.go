@@ -8,8 +8,8 @@ import (
 
 // A Document is the content of a suite for [Dialect.Write], without places.
 type Document struct {
-	// File is the absolute path of the file to write.
-	File                              string
+	// Dir is the absolute directory of the suite, File the path of the file or folder to write.
+	Dir, File                         string
 	Name, Description, Version, Skill string
 	// Templates means that texts can have template variables.
 	Templates bool

@@ -131,7 +131,15 @@ func sections(t *testing.T, s *eval.Suite) map[string]string {
 		_, rest, ok := strings.Cut(all, "\ntask "+task.ID+": ")
 		require.True(t, ok, task.ID)
 		text, _, _ := strings.Cut(rest, "\ntask ")
-		parts[task.ID] = strings.TrimSuffix(text, "\n")
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		first := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "  file ") })
+		for end := first; first >= 0 && end <= len(lines); end++ {
+			if end == len(lines) || !strings.HasPrefix(lines[end], "  file ") {
+				slices.Sort(lines[first:end]) // files have no order
+				break
+			}
+		}
+		parts[task.ID] = strings.Join(lines, "\n")
 	}
 	head, _, _ := strings.Cut(strings.TrimSuffix(all, "\n"), "\ntask ")
 	config, err := json.Marshal(s.Config) // values that are the defaults can be absent

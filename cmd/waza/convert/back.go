@@ -152,7 +152,11 @@ func writeInto(path string, f dialect.File) error {
 		return err
 	}
 	if f.Content != nil {
-		return writeNew(path, []byte(*f.Content), 0o644)
+		mode := os.FileMode(0o644)
+		if strings.HasPrefix(*f.Content, "#!") {
+			mode = 0o755
+		}
+		return writeNew(path, []byte(*f.Content), mode)
 	}
 	info, err := os.Stat(f.Source)
 	if err != nil {

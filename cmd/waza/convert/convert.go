@@ -27,16 +27,20 @@ func Command(to output.Streams) *cli.Command {
 		Usage:     "write a suite of another tool as eval.yaml, or a suite for another tool",
 		ArgsUsage: "SUITE",
 		Description: `It prints the eval.yaml that a suite such as evals/evals.json means to waza, with all
-tasks. Paths in it are relative to the directory of the original, so the file belongs
-there. waza run does not need it: it runs the original.
+tasks. Comments name the parts without an equivalent. Paths in it are relative to the
+directory of the original, so the file belongs there. waza run does not need it: it
+runs the original.
 
 With --to, it writes a suite of any format for another tool: evals.json (skill
-evals) or trigger-evals.json (trigger sets). Keys that the format cannot say are named.
+evals), trigger-evals.json (trigger sets), vally, promptfoo, or harbor, which needs
+a folder in --output and gets a folder for each task. Keys that the format cannot
+say are named, also in comments of YAML and TOML files.
 
 Examples:
   waza convert skills/demo/evals/evals.json
   waza convert skills/demo/evals/evals.json --agent codex -o skills/demo/evals/eval.yaml
   waza convert skills/demo/evals/eval.yaml --to evals.json -o skills/demo/evals/evals.json
+  waza convert eval.yaml --to harbor -o tasks
 
 Exit codes: 0 when the suite is written, 1 when parts are not written without which
 verdicts change, 2 when it is invalid, not in the format of another
@@ -44,7 +48,7 @@ tool, or has secrets in variables of the machine.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "to", Usage: "write the `FORMAT` of another tool: " + strings.Join(targets(), " or "), DefaultText: "eval.yaml"},
 			&cli.StringFlag{Name: "agent", Usage: "name the agent `NAME` in the suite", DefaultText: "none"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE` beside the original", DefaultText: "print"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE` beside the original, or below a folder with --to harbor", DefaultText: "print"},
 			flags.JSON("print the format and the text of the suite as JSON"),
 		},
 		Action: flags.AtMost(1, func(c *cli.Context) error { return convert(c, to) }),

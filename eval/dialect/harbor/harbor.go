@@ -21,6 +21,8 @@ func Dialect() *dialect.Dialect {
 		Named:      func(file string) bool { return path.Base(file) == taskFile },
 		Recognizes: recognizes,
 		Translate:  translate,
+		Target:     "harbor",
+		Write:      write,
 	}
 }
 
