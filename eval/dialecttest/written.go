@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"waza/eval"
 	"waza/eval/dialect"
 	"waza/eval/dialect/builtin"
+	"waza/eval/text"
 )
 
 // requireSameWhenWritten writes a suite in its own format beside it, if waza writes the format. Read again,
@@ -53,9 +53,9 @@ func requireSameWhenWritten(t *testing.T, suite *eval.Suite) string {
 		fmt.Fprintf(&b, "%s: %s\n", severity, l)
 	}
 	require.Len(t, again.Tasks, len(suite.Tasks))
-	for id, text := range before {
+	for id, section := range before {
 		if !lost[id] && !blocked[id] {
-			require.Equal(t, text, after[id], "task %q", id)
+			require.Equal(t, section, after[id], "task %q", id)
 		}
 	}
 	return b.String()
@@ -120,7 +120,7 @@ func put(t *testing.T, path string, f dialect.File) {
 	require.NoError(t, os.WriteFile(path, data, 0o600))
 }
 
-var configLine = regexp.MustCompile(`(?m)^  config: .*\n?`)
+var configLine = text.Pattern(`(?m)^  config: .*\n?`)
 
 // sections returns the parts of a description: those of tasks by their ids, and "" for the rest.
 func sections(t *testing.T, s *eval.Suite) map[string]string {
@@ -130,8 +130,8 @@ func sections(t *testing.T, s *eval.Suite) map[string]string {
 	for _, task := range s.Tasks {
 		_, rest, ok := strings.Cut(all, "\ntask "+task.ID+": ")
 		require.True(t, ok, task.ID)
-		text, _, _ := strings.Cut(rest, "\ntask ")
-		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		section, _, _ := strings.Cut(rest, "\ntask ")
+		lines := strings.Split(strings.TrimSuffix(section, "\n"), "\n")
 		first := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "  file ") })
 		for end := first; first >= 0 && end <= len(lines); end++ {
 			if end == len(lines) || !strings.HasPrefix(lines[end], "  file ") {
@@ -144,6 +144,6 @@ func sections(t *testing.T, s *eval.Suite) map[string]string {
 	head, _, _ := strings.Cut(strings.TrimSuffix(all, "\n"), "\ntask ")
 	config, err := json.Marshal(s.Config) // values that are the defaults can be absent
 	require.NoError(t, err)
-	parts[""] = configLine.ReplaceAllString(head+"\n", "") + string(config)
+	parts[""] = configLine().ReplaceAllString(head+"\n", "") + string(config)
 	return parts
 }

@@ -160,3 +160,58 @@ func TestLosses(t *testing.T) {
 		})
 	}
 }
+
+// An eval.yaml with parts that a format can say has the same tasks and graders after it was written in the
+// format, and after that was written as an eval.yaml.
+func TestThereAndBack(t *testing.T) {
+	t.Parallel()
+	for to, tasks := range map[string]string{
+		"vally": "config: {trials_per_task: 2, timeout_seconds: 90, model: m}\nscore_threshold: 0.5\ntasks:\n" +
+			"  - {id: a, description: d, tags: ['k:v', 'k:w', 'l:x'], trials: 3, timeout_seconds: 1.5, inputs: {prompt: 'x {{y}}', follow_up_prompts: [z], setup: [touch a]}, graders: [" +
+			"{name: n, type: text, weight: 2, config: {contains: [q]}}, {name: o, type: file, negate: true, config: {content_patterns: [{path: p, must_match: [r+]}], syntax: javascript}}, " +
+			"{name: p, type: tool_constraint, turn: 2, config: {expect_tools: [{tool: '^a|b$', args: {x: {regex: y}}}], syntax: javascript}}]}\n" +
+			"  - {id: b, inputs: {prompt: x}, graders: [{name: n, type: behavior, config: {max_duration_ms: 500}}]}\n",
+		"promptfoo": "config: {executor: openai, model: m, base_url: 'http://localhost:1/v1', trials_per_task: 2}\ntasks:\n" +
+			"  - {id: a, score_threshold: 0.5, inputs: {prompt: 'x {{y}} {% z %}', system_prompt: '{{s}}'}, graders: [{name: '1: n', type: text, weight: 2, config: {contains_cs: ['{{q}}']}}, " +
+			"{name: '2: o', type: code, config: {language: javascript, function: return output.length}}, {name: '3: p', type: prompt, negate: true, config: {prompt: 'file://x', threshold: 0.5}}]}\n" +
+			"  - {id: b, inputs: {prompt: './check.py'}, graders: [{name: '1: n', type: text, config: {regex_match: ['\\A(?:a\\|b)\\z']}}]}\n",
+	} {
+		t.Run(to, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "eval.yaml")
+			require.NoError(t, os.WriteFile(file, []byte("name: s\nliteral: true\n"+tasks), 0o600))
+			suite, found, err := eval.Load(file, eval.Options{})
+			require.NoError(t, err)
+			require.Empty(t, found.Errors())
+			d, err := target(to)
+			require.NoError(t, err)
+			losses, again := dialecttest.Rewrite(t, suite, d)
+			require.Empty(t, losses)
+			require.Equal(t, to, again.Format)
+			require.Equal(t, contents(suite), contents(again))
+			node, err := again.Node()
+			require.NoError(t, err)
+			text, err := dialect.Encode(node)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(file, text, 0o600))
+			back, found, err := eval.Load(file, eval.Options{})
+			require.NoError(t, err)
+			require.Empty(t, found.Errors())
+			require.Equal(t, contents(suite), contents(back))
+		})
+	}
+}
+
+// contents returns the inputs and the graders of tasks.
+func contents(s *eval.Suite) (list []any) {
+	list = append(list, s.Config.TrialsPerTask, s.Config.TimeoutSeconds, s.Config.Model)
+	for _, t := range s.Tasks {
+		inputs := t.Inputs
+		inputs.Context = nil // which the translation adds for code
+		list = append(list, t.ID, t.Trials, t.TimeoutSeconds, t.ScoreThreshold, inputs)
+		for _, g := range t.Effective {
+			list = append(list, g.Name, g.Type, g.Weight, g.Turn, g.Negate, g.Optional, g.Config)
+		}
+	}
+	return list
+}

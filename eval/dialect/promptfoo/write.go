@@ -645,8 +645,8 @@ func (c *checkWriter) pattern(p string, javascript, opposite bool) {
 	c.add(written{kind: "regex", value: p, opposite: opposite})
 }
 
-// textsOfPattern returns the assertion, and its texts, that the translation writes as a pattern; "" if there
-// is none.
+// textsOfPattern returns the assertion, and its texts, that the translation writes as a pattern; "" for
+// other patterns.
 func textsOfPattern(p string) (kind string, values []string) {
 	for _, form := range []struct{ kind, start, end string }{
 		{"equals", `\A(?:`, `)\z`}, {"starts-with", `\A(?:`, `)`}, {"icontains-any", `(?i:`, `)`}, {"contains-any", "", ""},
