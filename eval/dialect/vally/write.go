@@ -318,8 +318,8 @@ func (s *stimulusWriter) setServers() {
 		all = map[string]any{}
 	}
 	maps.Copy(all, own)
-	for name, server := range all {
-		for _, key := range slices.Sorted(maps.Keys(asMap(server))) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for _, key := range slices.Sorted(maps.Keys(asMap(all[name]))) {
 			if !slices.Contains(serverKeys, key) {
 				s.lose(true, "MCP server "+name+" "+key, "")
 			}
@@ -587,18 +587,13 @@ func (c *checkWriter) text() {
 func (c *checkWriter) file() {
 	javascript := c.takeIf("syntax", "javascript")
 	several := len(c.left) > 1
-	for key, kinds := range map[string][2]string{
-		"must_exist": {"file-exists", "file-not-exists"}, "must_not_exist": {"file-not-exists", "file-exists"},
-	} {
+	for _, key := range []string{"must_exist", "must_not_exist"} {
 		paths, ok := dialect.TextsIn(c.left[key])
 		if !ok {
 			continue
 		}
 		delete(c.left, key)
-		kind := kinds[0]
-		if c.absentOr(false, several || len(paths) > 1) {
-			kind = kinds[1]
-		}
+		kind := either(c.absentOr(key == "must_not_exist", several || len(paths) > 1), "file-not-exists", "file-exists")
 		for _, p := range paths {
 			c.add(kind, "path", p)
 		}
