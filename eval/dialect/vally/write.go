@@ -83,6 +83,9 @@ func (w *writer) loseRest() {
 	if w.suites {
 		w.Lose(false, "tags "+suiteTag+":NAME", "the suites of a project are in "+projectName)
 	}
+	if w.Skill != "" && !slices.ContainsFunc(w.Cases, func(c dialect.Case) bool { return len(c.Skills) > 0 }) {
+		w.Lose(true, "skill", "waza does not find its folder, which the environment would name")
+	}
 	if w.Baseline {
 		w.Lose(false, "baseline", "Vally has no arm without the skill")
 	}
