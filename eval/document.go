@@ -76,6 +76,9 @@ func (s *Suite) caseOf(t *Task) dialect.Case {
 		Files: filesOf(t.Inputs.Files), Checks: checksOf(t.Effective), Skills: t.Skills,
 		Others: setKeys(t, &Task{Enabled: true, ScoreThreshold: s.ScoreThreshold}, "id", "name", "description", "tags", "inputs", "graders"),
 	}
+	if t.SkillDirectories != nil && len(t.SkillDirectories) == 0 { // no skills, in place of those of the suite
+		c.Others = append(c.Others, dialect.Key{Name: "skill_directories", Value: []string{}})
+	}
 	for i, key := range c.Others {
 		switch key.Name {
 		case "skill_directories":

@@ -173,7 +173,7 @@ func TestThereAndBack(t *testing.T) {
 			"  - {id: b, inputs: {prompt: x}, graders: [{name: n, type: behavior, config: {max_duration_ms: 500}}]}\n",
 		"promptfoo": "config: {executor: openai, model: m, base_url: 'http://localhost:1/v1', trials_per_task: 2}\ntasks:\n" +
 			"  - {id: a, score_threshold: 0.5, inputs: {prompt: 'x {{y}} {% z %}', system_prompt: '{{s}}'}, graders: [{name: '1: n', type: text, weight: 2, config: {contains_cs: ['{{q}}']}}, " +
-			"{name: '2: o', type: code, config: {language: javascript, function: return output.length}}, {name: '3: p', type: prompt, negate: true, config: {prompt: 'file://x', threshold: 0.5}}]}\n" +
+			"{name: '2: o', type: code, config: {language: javascript, function: return output.length}}, {name: '3: p', type: prompt, negate: true, config: {prompt: 'file://x', threshold: 0.5, verdict_counts: true}}]}\n" +
 			"  - {id: b, inputs: {prompt: './check.py'}, graders: [{name: '1: n', type: text, config: {regex_match: ['\\A(?:a\\|b)\\z']}}]}\n",
 	} {
 		t.Run(to, func(t *testing.T) {

@@ -22,6 +22,7 @@ const writtenName = "promptfooconfig.yaml"
 
 // writer writes a suite as a configuration.
 type writer struct {
+	noProvider bool // in the place of that of the suite is echo
 	*dialect.Document
 	prompts   []string // each once, as templates
 	variable  bool     // prompts are values of the variable prompt
@@ -112,6 +113,7 @@ func (w *writer) setProviders(root dialect.Map) {
 	}
 	if len(providers.Content) == 0 {
 		providers.Content = append(providers.Content, dialect.Scalar(nil, "echo"))
+		w.noProvider = true
 		w.Lose(false, "providers", "the suite names no model that promptfoo has, so the provider is echo; name yours")
 	}
 	root.Set("providers", providers)
@@ -362,6 +364,9 @@ func (t *testWriter) setContext() {
 	}
 	if description, _ := test["description"].(string); description != dialect.TextOf(t.to.Get("description")) {
 		t.lose(false, "inputs.context", "programs see the id of the task as the description of the test")
+	}
+	if t.noProvider && !slices.ContainsFunc(t.from.Checks, func(c dialect.Check) bool { return c.Type == "code" }) {
+		t.lose(false, "inputs.context", "the provider of the suite, which sees it, is not written")
 	}
 }
 
@@ -846,6 +851,9 @@ func (c *checkWriter) judge() {
 		}
 	}
 	w := written{kind: "llm-rubric", value: criteria, threshold: c.take("threshold")}
+	if counts, _ := c.take("verdict_counts").(bool); w.threshold != nil && !counts {
+		c.lose(true, c.from.Named()+" threshold", "in promptfoo, the judge must also pass the answer")
+	}
 	if len(settings) > 0 {
 		if w.provider = providerOf(settings); w.provider != nil {
 			for _, key := range []string{"provider", "model", "base_url", "api_key_env", "params"} {

@@ -293,7 +293,9 @@ func (s *stimulusWriter) setEnvironment() {
 	for _, dir := range dirs {
 		skills.Content = append(skills.Content, dialect.Scalar(nil, s.Relative(dir)))
 	}
-	setList(s.environment, "skills", skills)
+	if setList(s.environment, "skills", skills); own && len(dirs) == 0 {
+		s.environment.Set("skills", skills) // none, in place of those of the project
+	}
 	for _, f := range c.Files {
 		if f.Content != nil {
 			s.lose(true, "file "+f.Path, "Vally copies files, so write the text to a file")
