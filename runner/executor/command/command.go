@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,31 +89,56 @@ func resolve(c Line, dir string) []string {
 	if !c.Shell {
 		return args
 	}
-	words := strings.Split(args[0], " ")
-	for i, abs := range namedInScript(words, dir) {
-		words[i] = "'" + strings.ReplaceAll(abs, "'", `'\''`) + "'"
+	script := args[0]
+	for _, word := range slices.Backward(scriptWords(script)) {
+		if abs, ok := inScript(script[word.start:word.end], dir); ok {
+			script = script[:word.start] + "'" + strings.ReplaceAll(abs, "'", `'\''`) + "'" + script[word.end:]
+		}
 	}
-	return []string{"sh", "-c", strings.Join(words, " ")}
+	return []string{"sh", "-c", script}
 }
 
-// namedInScript returns the absolute paths of files next to the suite that words of a shell script name, by
-// their positions. The first word needs a slash to be a path, as in shells. Words from the first quotation
-// mark on are left alone.
-func namedInScript(words []string, dir string) map[int]string {
-	found := map[int]string{}
-	for i, word := range words {
-		switch {
-		case strings.ContainsAny(word, "\"'`"):
-			return found
-		case word == "" || strings.HasPrefix(word, "-") || filepath.IsAbs(word) || i == 0 && !strings.Contains(word, "/"):
-			continue
+// A span is a part of a text, from start to before end.
+type span struct{ start, end int }
+
+// scriptWords returns the words of a shell script that can be files next to the suite: the program, if it has
+// a slash, as in shells, and the script of an interpreter. Other words can be files of the workspace.
+func scriptWords(script string) []span {
+	var words []span
+	var texts []string
+	for word := range strings.FieldsSeq(script) {
+		if strings.ContainsAny(word, "\\'\"`$*?[]{}()<>|&;=#!~") {
+			break
 		}
-		abs := filepath.Join(dir, word)
-		if st, err := os.Stat(abs); err == nil && st.Mode().IsRegular() {
-			found[i] = abs
-		}
+		start := strings.Index(script[last(words):], word) + last(words)
+		words, texts = append(words, span{start, start + len(word)}), append(texts, word)
+	}
+	var found []span
+	if len(words) > 0 && strings.Contains(texts[0], "/") {
+		found = append(found, words[0])
+	}
+	if i := executor.ScriptIndex(texts); i > 0 {
+		found = append(found, words[i])
 	}
 	return found
+}
+
+// last returns the end of the last word.
+func last(words []span) int {
+	if len(words) == 0 {
+		return 0
+	}
+	return words[len(words)-1].end
+}
+
+// inScript returns the absolute path of a regular file next to the suite that a word of a script names.
+func inScript(word, dir string) (abs string, ok bool) {
+	if filepath.IsAbs(word) {
+		return "", false
+	}
+	abs = filepath.Join(dir, word)
+	st, err := os.Stat(abs)
+	return abs, err == nil && st.Mode().IsRegular()
 }
 
 // named returns the files next to the suite that the arguments of a command name. They can be above
@@ -122,8 +146,12 @@ func namedInScript(words []string, dir string) map[int]string {
 func named(c Line, dir string) []string {
 	var files []string
 	if c.Shell {
-		found := namedInScript(strings.Split(c.Args[0], " "), dir)
-		return slices.Sorted(maps.Values(found))
+		for _, word := range scriptWords(c.Args[0]) {
+			if abs, ok := inScript(c.Args[0][word.start:word.end], dir); ok {
+				files = append(files, abs)
+			}
+		}
+		return files
 	}
 	for i, arg := range resolve(c, dir) {
 		if arg != c.Args[i] {

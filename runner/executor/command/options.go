@@ -14,7 +14,7 @@ import (
 // Options are the keys of a suite's config for the command executor.
 type Options struct {
 	// Program and arguments as a list, or a string run by sh -c. Files next to the suite are
-	// found, in a string only by words before the first quotation mark.
+	// found; of a string, the program and the script of an interpreter, such as `python3 agent.py`.
 	Command Line `yaml:"command" path:"words"`
 	// How the program gets the prompt: on standard input, as its last argument, or in
 	// WAZA_PROMPT.
