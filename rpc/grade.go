@@ -88,7 +88,7 @@ func suiteOf(ctx context.Context, c *call, rec *record.Run, p *gradeParams) (*ev
 	return load(ctx, c, path, eval.Options{
 		Executor: executor, Agent: agent, ContextDir: rec.Config.ContextDir,
 		JudgeModel: cmp.Or(p.JudgeModel, rec.Asked.JudgeModel), JudgeAgent: cmp.Or(p.JudgeAgent, rec.Asked.JudgeAgent),
-		Baseline: rec.Asked.Baseline, ExactTools: p.ExactTools || rec.Asked.ExactTools, PassReward: rec.Asked.PassReward,
+		Baseline: rec.Asked.Baseline, NoSkills: rec.Asked.NoSkills, ExactTools: p.ExactTools || rec.Asked.ExactTools, PassReward: rec.Asked.PassReward,
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Grading returns a plan of the suite for grading a recorded run. The plan cannot be run.
 func (r *Planner) Grading(suite *eval.Suite, rec *record.Run) (*Plan, error) {
-	req := record.Request{Executor: rec.Config.Executor, Workers: rec.Config.ActualWorkers}
+	req := record.Request{Executor: rec.Config.Executor, Workers: rec.Config.ActualWorkers, FirstTool: rec.Asked.FirstTool}
 	if rec.Matrix() {
 		req.Executor, req.Model, req.Models = rec.Asked.Executor, rec.Asked.Model, rec.Asked.Models
 	}

@@ -162,7 +162,7 @@ func (o Options) load(rn *state.Opened, rec *record.Run, path string, c *cli.Con
 	suite, ds, err := eval.Load(path, eval.Options{
 		Vocabulary: rn.Planner().Vocabulary(), Executor: executor, Agent: agent, ContextDir: rec.Config.ContextDir,
 		JudgeModel: cmp.Or(c.String("judge-model"), rec.Asked.JudgeModel), JudgeAgent: cmp.Or(c.String("judge-agent"), rec.Asked.JudgeAgent),
-		Baseline: rec.Asked.Baseline, ExactTools: c.Bool("exact-tools") || rec.Asked.ExactTools, PassReward: cmp.Or(least, rec.Asked.PassReward),
+		Baseline: rec.Asked.Baseline, NoSkills: rec.Asked.NoSkills, ExactTools: c.Bool("exact-tools") || rec.Asked.ExactTools, PassReward: cmp.Or(least, rec.Asked.PassReward),
 	})
 	var gone *discover.NotFoundError
 	if errors.As(err, &gone) && path == rec.Suite.Path {

@@ -73,8 +73,8 @@ func TestPrompt(t *testing.T) {
 		"  command: [sh, agent.sh]\n":                                    "cat",
 		"  command: [./agent.sh]\n":                                      "cat",
 		"  command: ./agent.sh --flag\n":                                 `test "$1" = --flag && cat`,
-		"  command: sh agent.sh 'sh agent.sh'\n":                          `test "$1" = "sh agent.sh" && cat`,
-		"  command: test ! -e agent.sh && cat\n":                           "", // a name of a file in the workspace
+		"  command: sh agent.sh 'sh agent.sh'\n":                         `test "$1" = "sh agent.sh" && cat`,
+		"  command: test ! -e agent.sh && cat\n":                         "", // a name of a file in the workspace
 		"  command: [sh, agent.sh]\n  prompt_as: argument\n":             `printf '%s' "$1"`,
 		"  command: ./agent.sh --flag\n  prompt_as: argument\n":          `printf '%s' "$2"`,
 		"  command: [sh, agent.sh]\n  prompt_as: env\n":                  `printf '%s' "$WAZA_PROMPT"`,
