@@ -208,6 +208,12 @@ var privateDirs = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker
 // personal hides the personal settings of a view. Agents can write others in their place.
 func (b *builder) personal(v *View) {
 	for _, path := range b.policy.hiddenSettings(v) {
+		// A link leads to a place that can be visible, too. Nothing can be mounted over the link itself.
+		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+			if parent, err := filepath.EvalSymlinks(filepath.Dir(path)); err != nil || real != filepath.Join(parent, filepath.Base(path)) {
+				path = real
+			}
+		}
 		before := len(b.list)
 		b.hide(path)
 		for i := before; i < len(b.list); i++ {

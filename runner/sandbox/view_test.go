@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ func TestMounts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		files  []string
+		links  map[string]string // targets by links
 		policy sandbox.Policy
 		view   sandbox.View
 		want   string
@@ -113,6 +115,27 @@ bind DIR/home/.claude/CLAUDE.md from /dev/null
 bind DIR/home/.claude/agents
 empty DIR/home/.claude/skills, writable`,
 		},
+		"linked personal settings": { // those in the dotfiles are not visible
+			files: []string{"dotfiles/skills/a", "visible/CLAUDE.md", "home/.claude/key"},
+			links: map[string]string{"home/.claude/skills": "dotfiles/skills", "home/.claude/CLAUDE.md": "visible/CLAUDE.md", "home/.claude/gone": "none"},
+			view: sandbox.View{
+				Env: []string{"HOME=DIR/home"}, Logins: []string{"DIR/home/.claude"}, Read: []string{"DIR/visible"},
+				Personal: []string{"DIR/home/.claude/CLAUDE.md", "DIR/home/.claude/skills", "DIR/home/.claude/gone"},
+			},
+			want: `empty DIR/home, writable
+bind DIR/visible
+bind DIR/home/.claude, writable
+bind DIR/visible/CLAUDE.md from /dev/null`,
+		},
+		"a linked login": {
+			files: []string{"dotfiles/skills/a", "home/x"}, links: map[string]string{"home/.claude": "dotfiles"},
+			view: sandbox.View{
+				Env: []string{"HOME=DIR/home"}, Logins: []string{"DIR/home/.claude"}, Personal: []string{"DIR/home/.claude/skills"},
+			},
+			want: `empty DIR/home, writable
+bind DIR/home/.claude, writable
+empty DIR/home/.claude/skills, writable`,
+		},
 		"personal settings of a shared home": {
 			files: []string{"home/.claude/CLAUDE.md"}, policy: sandbox.Policy{HomeShared: true},
 			view: sandbox.View{
@@ -127,6 +150,9 @@ bind DIR/home/.claude, writable`,
 			dir := t.TempDir()
 			for _, f := range c.files {
 				write(t, "", dir, f)
+			}
+			for link, target := range c.links {
+				require.NoError(t, os.Symlink(filepath.Join(dir, target), filepath.Join(dir, link)))
 			}
 			placed := func(list []string) []string {
 				var l []string
