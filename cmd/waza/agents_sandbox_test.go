@@ -29,7 +29,8 @@ func TestAgentsSandbox(t *testing.T) {
 			t.Run("auto", func(t *testing.T) {
 				u := userOf(t, a, "moves/model.yaml")
 				login := filepath.Join(u.home, a.login)
-				require.NoError(t, os.MkdirAll(login, 0o700))
+				require.NoError(t, os.MkdirAll(filepath.Join(login, "skills", "mine"), 0o700)) // which the sandbox hides
+				require.NoError(t, os.WriteFile(filepath.Join(login, "skills", "mine", "SKILL.md"), []byte("---\nname: mine\ndescription: x\n---\n"), 0o600))
 				r := doMoves(t, u, a, map[string]record.Verdict{
 					"uses-a-tool": record.Passed, "follows-up": record.Passed, "wrong-reply": record.Failed,
 				}, "auto", surroundings.SandboxAuto)
