@@ -11,9 +11,19 @@ import (
 	"waza/runner/grader/assertion"
 )
 
+// callScope maps the names that a function can use, besides output and context, to the functions that
+// return their values.
+var callScope = map[string]func(ctx context.Context, s *Subject) (any, error){
+	"transcript":    func(_ context.Context, s *Subject) (any, error) { return ScopeTranscript(s), s.TranscriptCut() },
+	"tool_calls":    func(_ context.Context, s *Subject) (any, error) { return ScopeToolCalls(s), s.TranscriptCut() },
+	"created_files": func(ctx context.Context, s *Subject) (any, error) { return s.CreatedFiles(ctx) },
+}
+
 // Call calls a JavaScript function, which is given as its body, with the output and the context of a
-// trial. It returns the result as JSON, or a complaint if the function failed. An error means that the
-// function could not be called, or needs what only Node.js has.
+// trial. The function can also use the transcript, the tool calls and the paths of the files that the
+// agent created, if its code mentions their names. Call returns the result as JSON, or a complaint if
+// the function failed. An error means that the function could not be called, or needs what only
+// Node.js has.
 func (e *Env) Call(ctx context.Context, s *Subject, body string) (value json.RawMessage, complaint string, err error) {
 	if err := s.OutputCut(); err != nil {
 		return nil, "", err
@@ -24,6 +34,14 @@ func (e *Env) Call(ctx context.Context, s *Subject, body string) (value json.Raw
 	}
 	if s.Task != nil && s.Task.Inputs.Context != nil {
 		scope["context"] = jsonwalk.Plain(s.Task.Inputs.Context)
+	}
+	for name, valueOf := range callScope {
+		if !Mentions(body, name) {
+			continue
+		}
+		if scope[name], err = valueOf(ctx, s); err != nil {
+			return nil, "", fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	subject, err := jsonwalk.Encode(scope)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -39,11 +38,11 @@ var Code = grader.Kind{
 // CodeOptions holds the options of the code grader.
 type CodeOptions struct {
 	// Expressions that must be true. They can use output, output_json, outcome, transcript,
-	// tool_calls, errors, duration_ms, context and files. output_json is the value of an output
-	// that is one JSON text, with or without a Markdown fence around it, and None or null for
-	// any other output. An assertion fails if it throws an exception, takes more than 5 seconds
-	// or takes too much memory. A JavaScript promise is awaited; it fails if it is rejected or
-	// never settles.
+	// tool_calls, errors, duration_ms, context, files and created_files. output_json is the value
+	// of an output that is one JSON text, with or without a Markdown fence around it, and None or
+	// null for any other output. created_files is the list of the paths of the files that the agent
+	// created. An assertion fails if it throws an exception, takes more than 5 seconds or takes too
+	// much memory. A JavaScript promise is awaited; it fails if it is rejected or never settles.
 	Assertions []string `yaml:"assertions"`
 	// Language of the assertions: python, which needs a python3 (3.7 or later) on PATH or in
 	// WAZA_PYTHON, or javascript, which needs nothing. Both run in separate processes, without
@@ -52,8 +51,9 @@ type CodeOptions struct {
 	// Body of a JavaScript function of output and context, in place of assertions. It returns true or
 	// false, a number, which is the score, or an object with pass, score (a number) and reason. The
 	// grader fails if it returns anything else, throws an exception, or takes too much time or memory.
-	// output is the answer, or the value that transform made of it. The function finds no modules and
-	// nothing of Node.js; if it needs some, the trial is an error.
+	// output is the answer, or the value that transform made of it. The function can also use
+	// transcript, tool_calls and created_files, as assertions do. It finds no modules and nothing of
+	// Node.js; if it needs some, the trial is an error.
 	Function string `yaml:"function"`
 	// Least number for function to pass; when absent, any number above 0 passes.
 	Threshold *float64 `yaml:"threshold"`
@@ -172,15 +172,16 @@ func decidable(s *grader.Subject, names []string) error {
 
 // scopeNames maps the names that assertions can use to the functions that return their values.
 var scopeNames = map[string]func(ctx context.Context, s *grader.Subject) (any, error){
-	"output":      func(_ context.Context, s *grader.Subject) (any, error) { return s.Output, nil },
-	"output_json": func(_ context.Context, s *grader.Subject) (any, error) { return scopeOutputJSON(s), nil },
-	"outcome":     func(_ context.Context, s *grader.Subject) (any, error) { return scopeOutcome(s), nil },
-	"transcript":  func(_ context.Context, s *grader.Subject) (any, error) { return scopeTranscript(s), nil },
-	"tool_calls":  func(_ context.Context, s *grader.Subject) (any, error) { return scopeToolCalls(s), nil },
-	"errors":      func(_ context.Context, s *grader.Subject) (any, error) { return append([]string{}, s.Errors...), nil },
-	"duration_ms": func(_ context.Context, s *grader.Subject) (any, error) { return scopeDuration(s) },
-	"context":     func(_ context.Context, s *grader.Subject) (any, error) { return scopeContext(s), nil },
-	"files":       scopeFiles,
+	"output":        func(_ context.Context, s *grader.Subject) (any, error) { return s.Output, nil },
+	"output_json":   func(_ context.Context, s *grader.Subject) (any, error) { return scopeOutputJSON(s), nil },
+	"outcome":       func(_ context.Context, s *grader.Subject) (any, error) { return scopeOutcome(s), nil },
+	"transcript":    func(_ context.Context, s *grader.Subject) (any, error) { return grader.ScopeTranscript(s), nil },
+	"tool_calls":    func(_ context.Context, s *grader.Subject) (any, error) { return grader.ScopeToolCalls(s), nil },
+	"errors":        func(_ context.Context, s *grader.Subject) (any, error) { return append([]string{}, s.Errors...), nil },
+	"duration_ms":   func(_ context.Context, s *grader.Subject) (any, error) { return scopeDuration(s) },
+	"context":       func(_ context.Context, s *grader.Subject) (any, error) { return scopeContext(s), nil },
+	"files":         scopeFiles,
+	"created_files": func(ctx context.Context, s *grader.Subject) (any, error) { return s.CreatedFiles(ctx) },
 }
 
 func scopeDuration(s *grader.Subject) (any, error) {
@@ -196,29 +197,10 @@ func scopeDuration(s *grader.Subject) (any, error) {
 func mentioned(sources []string) []string {
 	var names []string
 	for name := range scopeNames {
-		if slices.ContainsFunc(sources, func(source string) bool { return mentions(source, name) }) {
+		if slices.ContainsFunc(sources, func(source string) bool { return grader.Mentions(source, name) }) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	return names
 }
-
-// mentions reports whether a name occurs in a source outside of quotes. If the quotes are not
-// plain, names inside of them count, too.
-func mentions(source, name string) bool {
-	if !strings.Contains(source, name) {
-		return false
-	}
-	if notPlain().MatchString(source) {
-		return true
-	}
-	return regexp.MustCompile(`\b` + name + `\b`).MatchString(quoted().ReplaceAllString(source, `""`))
-}
-
-var (
-	// notPlain matches texts with embedded code, texts over several lines, comments and possible
-	// regular expressions of JavaScript.
-	notPlain = text.Pattern("(?i)\\bf?r?f['\"]|`|\"\"\"|'''|[#/]")
-	quoted   = text.Pattern(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'`)
-)

@@ -8,6 +8,7 @@ import (
 	"waza/eval"
 	"waza/runner/grader"
 	"waza/runner/grader/internal/gradertest"
+	"waza/runner/record"
 )
 
 // A function decides with a boolean, a number or an object, and fails with anything else.
@@ -56,6 +57,55 @@ func TestFunction(t *testing.T) {
 		require.Equal(t, []any{c.score, c.passed}, []any{got.Score, got.Passed}, "%s: %s", c.body, got.Feedback)
 		require.Contains(t, got.Feedback, c.feedback, c.body)
 	}
+}
+
+// Functions and transforms can use the transcript, the tool calls, and the files that the agent created.
+func TestFunctionScope(t *testing.T) {
+	t.Parallel()
+	env := patientEnv(2)
+	defer env.Close()
+	dir := t.TempDir()
+	gradertest.WriteFiles(t, dir, map[string]string{"given.txt": "x", "out/made.md": "y", "z.md": "z"})
+	subject := func() *grader.Subject {
+		return grader.NewSubject(grader.Subject{
+			Output: "text", Dir: func() (string, error) { return dir, nil },
+			Given: func() (func(string) bool, error) { return func(path string) bool { return path == "given.txt" }, nil },
+			Transcript: []record.Entry{
+				{Type: record.EntryMessage, Role: "assistant", Text: "Hello."},
+				{Type: record.EntryToolCall, Tool: &record.ToolCall{Name: "Read", Arguments: []byte(`{"path":"a"}`)}},
+			},
+		})
+	}
+	for _, c := range []struct{ body, transform string }{
+		{"return transcript.length === 2 && transcript[0].text === 'Hello.' && output === 'text'", ""},
+		{"return tool_calls[0].arguments.path === 'a'", ""},
+		{"return created_files.join() === 'out/made.md,z.md'", ""},
+		{"return output === 'message tool_call'", "return transcript.map(e => e.type).join(' ')"},
+		{"return output === 'Read'", "return tool_calls.map(c => c.name).join()"},
+		{"return output === 'out/made.md z.md'", "return created_files.join(' ')"},
+	} {
+		spec := &eval.Grader{Type: "code", Transform: c.transform, Options: &CodeOptions{Function: c.body}}
+		b, err := gradertest.Registry.Bind(spec, env)
+		require.NoError(t, err, c.body)
+		got, err := b.Grade(t.Context(), subject())
+		require.NoError(t, err, c.body)
+		require.True(t, got.Passed, "%s: %s", c.body, got.Feedback)
+	}
+	spec := &eval.Grader{Type: "code", Options: &CodeOptions{Assertions: []string{"created_files == ['out/made.md', 'z.md']"}, Language: "python"}}
+	b, err := gradertest.Registry.Bind(spec, env)
+	require.NoError(t, err)
+	got, err := b.Grade(t.Context(), subject())
+	require.NoError(t, err)
+	require.True(t, got.Passed, got.Feedback)
+
+	// A transcript that lacks entries proves nothing.
+	cut := subject()
+	cut.Transcript = append(cut.Transcript, record.Entry{Type: record.EntryDropped, Text: "5 entries"})
+	cut = grader.NewSubject(*cut)
+	b, err = gradertest.Registry.Bind(&eval.Grader{Type: "code", Options: &CodeOptions{Function: "return tool_calls.length === 1"}}, env)
+	require.NoError(t, err)
+	_, err = b.Grade(t.Context(), cut)
+	require.ErrorContains(t, err, "tool_calls: ")
 }
 
 // Agents are not to blame for a missing Node.js, or for a transform that fails.

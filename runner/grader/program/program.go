@@ -330,7 +330,7 @@ func writeTrial(s *grader.Subject) (dir string, err error) {
 	if err = os.WriteFile(filepath.Join(dir, outputFile), []byte(s.Output), 0o600); err != nil {
 		return "", err
 	}
-	transcript, err := jsonwalk.Encode(scopeTranscript(s))
+	transcript, err := jsonwalk.Encode(grader.ScopeTranscript(s))
 	if err != nil {
 		return "", err
 	}

@@ -11,7 +11,6 @@ import (
 	"waza/eval/jsonwalk"
 	"waza/runner/grader"
 	"waza/runner/grader/internal/match"
-	"waza/runner/record"
 )
 
 // Limits of what assertions see of a workspace. Files beyond them are listed with a null text,
@@ -51,80 +50,6 @@ func scopeOutcome(s *grader.Subject) map[string]any {
 		"type": "task_completed", "status": "completed", "completed": true,
 		"errors": len(s.Errors), "tool_calls": len(s.ToolCalls), "skills": append([]string{}, s.Skills...),
 	}
-}
-
-// A scopeCall is a tool call as assertions see it.
-type scopeCall struct {
-	Type       string          `json:"type,omitempty"`
-	AtMS       *int64          `json:"at_ms,omitempty"`
-	ID         string          `json:"id,omitempty"`
-	Name       string          `json:"name"`
-	Kind       string          `json:"kind,omitempty"`
-	Title      string          `json:"title,omitempty"`
-	Arguments  json.RawMessage `json:"arguments"`
-	Result     json.RawMessage `json:"result"`
-	Status     string          `json:"status"`
-	DurationMS int64           `json:"duration_ms"`
-	// SelfReported is that of [record.ToolCall].
-	SelfReported bool `json:"self_reported"`
-}
-
-func newScopeCall(c *record.ToolCall) scopeCall {
-	args := validJSON(c.Arguments)
-	if string(args) == "null" {
-		args = json.RawMessage("{}")
-	}
-	return scopeCall{
-		ID: c.ID, Name: c.Name, Kind: c.Kind, Title: c.Title, Arguments: args,
-		Result: validJSON(c.Result), Status: c.Status, DurationMS: c.DurationMS,
-		SelfReported: c.SelfReported,
-	}
-}
-
-// validJSON returns raw, null if raw is empty, or a JSON string if raw is not JSON.
-func validJSON(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("null")
-	}
-	if json.Valid(raw) {
-		return raw
-	}
-	text, err := json.Marshal(string(raw))
-	if err != nil {
-		return json.RawMessage("null")
-	}
-	return text
-}
-
-func scopeToolCalls(s *grader.Subject) []scopeCall {
-	calls := make([]scopeCall, len(s.ToolCalls))
-	for i := range s.ToolCalls {
-		calls[i] = newScopeCall(&s.ToolCalls[i])
-	}
-	return calls
-}
-
-// A scopeEntry is an entry of the transcript as assertions see it, other than a tool call.
-type scopeEntry struct {
-	Type string `json:"type"`
-	AtMS int64  `json:"at_ms"`
-	Role string `json:"role,omitempty"`
-	Text string `json:"text"`
-}
-
-func scopeTranscript(s *grader.Subject) []any {
-	entries := make([]any, len(s.Transcript))
-	for i := range s.Transcript {
-		e := &s.Transcript[i]
-		if e.Tool == nil {
-			entries[i] = scopeEntry{Type: string(e.Type), AtMS: e.AtMS, Role: e.Role, Text: e.Text}
-			continue
-		}
-		call := newScopeCall(e.Tool)
-		call.Type, call.AtMS = string(e.Type), &e.AtMS
-		entries[i] = call
-	}
-	return entries
 }
 
 func scopeContext(s *grader.Subject) any {
