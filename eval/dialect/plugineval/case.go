@@ -58,6 +58,10 @@ type testCase struct {
 	task    dialect.Map
 	inputs  dialect.Map
 	graders []caseGrader
+	plugins []*plugin // that the agent gets
+	mocks   []mock
+	runs    int
+	model   string // empty if the case names none
 	blocked []string
 }
 
@@ -72,6 +76,7 @@ func (tr *translator) addCases(evals string) {
 			folder = filepath.Base(dir)
 		}
 		c.translate(evals, filepath.ToSlash(folder))
+		tr.cases = append(tr.cases, c)
 		tr.Tasks = append(tr.Tasks, dialect.Task{Source: c.source(), Node: c.task.Node})
 	}
 }
@@ -183,8 +188,9 @@ func (c *testCase) translate(evals, folder string) {
 	c.task.Set("id", dialect.Scalar(c.at(name), c.unique(dialect.TextOf(name.Node), folder)))
 	c.addTags()
 	c.addPrompt()
-	c.addRuns()
-	c.addModel()
+	c.runs = c.number("runs", defaultRuns, mostRuns)
+	c.model = dialect.TextOf(c.get("model").Node)
+	c.addPlugins()
 	c.addExecution()
 	c.addContext()
 	c.addMocks(evals)
@@ -287,23 +293,48 @@ func (c *testCase) number(key string, standard, most int) int {
 	return n
 }
 
-// addRuns counts the runs. All tasks of a suite have the same number of trials.
-func (c *testCase) addRuns() {
-	const most = 50
-	runs := c.number("runs", defaultRuns, most)
-	c.translator.runsDiffer = c.runsDiffer || c.runs != 0 && runs != c.runs
-	c.translator.runs = max(runs, c.runs)
-}
-
-// addModel takes the model over. A suite has one.
-func (c *testCase) addModel() {
-	v := c.get("model")
-	switch model := dialect.TextOf(v.Node); {
-	case model == "":
-	case c.model == "" || c.model == model:
-		c.model = model
-	default:
-		c.block(v.src, v.Node, "the case needs the model %q, and an earlier case %q", text.Clip(model, 60), text.Clip(c.model, 60))
+// addPlugins replaces the plugin around the case by those that the case names.
+func (c *testCase) addPlugins() {
+	c.plugins = []*plugin{c.home}
+	v := c.get("plugins")
+	names, ok := dialect.ListOf(v.Node)
+	if !ok {
+		c.block(v.src, v.Node, "plugins must be a list, got %s", decode.Describe(v.Node))
+		return
+	}
+	var plugins []*plugin
+	for _, n := range names {
+		name := dialect.TextOf(n)
+		dir := filepath.Join(c.dir, filepath.FromSlash(name))
+		if filepath.IsAbs(filepath.FromSlash(name)) {
+			dir = filepath.Clean(filepath.FromSlash(name))
+		}
+		p := c.pluginAt(dir)
+		if name == "" || p == nil {
+			c.block(v.src, n, "%s is no plugin: it has no readable %s", text.Clip(c.Files.Shown(dir), 200), manifestName)
+			continue
+		}
+		plugins = append(plugins, p)
+	}
+	if len(plugins) == 0 || len(plugins) == 1 && plugins[0] == c.home {
+		return
+	}
+	c.plugins = plugins
+	skills, servers := dialect.List(c.at(v)), dialect.NewMap(c.at(v))
+	for _, p := range plugins {
+		for _, dir := range p.skills.Content {
+			skills.Content = append(skills.Content, dialect.Scalar(c.at(v), dir.Value))
+		}
+		for _, s := range dialect.Pairs(p.servers.Node) {
+			servers.Set(s.Key.Value, s.Value)
+		}
+	}
+	c.task.Set("skill_directories", skills)
+	if servers.Len() > 0 {
+		c.task.Set("mcp_servers", servers.Node)
+	}
+	if c.home.servers.Len() > 0 && !slices.Contains(plugins, c.home) {
+		c.warn(v.src, v.Node, "the agent also gets the MCP servers of the plugin %s", text.Clip(c.home.name, 60))
 	}
 }
 
@@ -317,9 +348,6 @@ func (c *testCase) addExecution() {
 	}
 	if v := c.get("append_system_prompt"); dialect.TextOf(v.Node) != "" {
 		c.inputs.Set("system_prompt", dialect.Scalar(c.at(v), dialect.TextOf(v.Node)))
-	}
-	if v := c.get("plugins"); v.Node != nil && (v.Kind != yaml.SequenceNode || len(v.Content) > 0) {
-		c.block(v.src, v.Node, "the case names plugins, and agents get the skills of the nearest one")
 	}
 	v := c.get("env")
 	if v.Node != nil && v.Kind != yaml.MappingNode {
@@ -344,13 +372,44 @@ func (c *testCase) addContext() {
 		return
 	}
 	context := decode.Follow(decode.Lookup(decode.Follow(c.yaml.Root), "context"))
-	for _, key := range []string{"history_file", "add_dirs"} {
-		if n := decode.Follow(decode.Lookup(context, key)); n != nil && !decode.IsNull(n) {
-			c.block(c.yaml, n, "context.%s is not supported", key)
-		}
+	if n := decode.Follow(decode.Lookup(context, "history_file")); n != nil && !decode.IsNull(n) {
+		c.block(c.yaml, n, "context.history_file is not supported: waza cannot continue a session of Claude Code")
+	}
+	if n := decode.Follow(decode.Lookup(context, "add_dirs")); n != nil && !decode.IsNull(n) {
+		c.addDirs(n)
 	}
 	if n := decode.Follow(decode.Lookup(context, "scaffold_script")); dialect.TextOf(n) != "" {
 		c.addScaffold(n)
+	}
+}
+
+// addDirs copies folders of the case into the workspace, under the same paths.
+func (c *testCase) addDirs(list *yaml.Node) {
+	names, ok := dialect.ListOf(list)
+	if !ok {
+		c.block(c.yaml, list, "context.add_dirs must be a list, got %s", decode.Describe(list))
+		return
+	}
+	files := dialect.List(nil)
+	for _, n := range names {
+		name := filepath.Clean(filepath.FromSlash(dialect.TextOf(n)))
+		dir := filepath.Join(c.dir, name)
+		if info, err := c.Files.Stat(dir); !filepath.IsLocal(name) || name == "." || err != nil || !info.IsDir() {
+			c.block(c.yaml, n, "context.add_dirs must name folders in the folder of the case, got %s", decode.Describe(n))
+			continue
+		}
+		file := dialect.NewMap(nil)
+		file.Set("path", dialect.Scalar(nil, filepath.ToSlash(name)))
+		file.Set("source", dialect.Scalar(nil, c.Files.Relative(dir)))
+		files.Content = append(files.Content, file.Node)
+	}
+	if len(files.Content) == 0 {
+		return
+	}
+	c.inputs.Set("files", files)
+	if !c.copies {
+		c.copies = true
+		c.warn(c.yaml, list, "the agent gets copies of the folders of add_dirs in its workspace, and can change them")
 	}
 }
 

@@ -203,34 +203,6 @@ func (s *spec) orBody(key string) string {
 	return s.body
 }
 
-// A target is what a grader looks at.
-type target struct {
-	kind string // last_message, files, file, trace or mock_calls
-	path string // of a file
-}
-
-// target returns what the value of a key names; ok is false if that is unknown, which it reports.
-func (s *spec) target(key string) (t target, ok bool) {
-	n := s.get(key)
-	switch {
-	case n == nil:
-		return target{kind: "last_message"}, true
-	case n.Kind == yaml.MappingNode:
-		t = target{dialect.TextOf(decode.Lookup(n, "source")), dialect.TextOf(decode.Lookup(n, "path"))}
-		if t.kind != "file" || !filepath.IsLocal(filepath.FromSlash(t.path)) {
-			s.cannot(n, "%s must name a file in the workspace", key)
-			return t, false
-		}
-		return t, true
-	}
-	t.kind = dialect.TextOf(n)
-	if !slices.Contains([]string{"last_message", "files", "trace", "mock_calls"}, t.kind) {
-		s.cannot(n, "unknown %s %q", key, text.Clip(t.kind, 40))
-		return t, false
-	}
-	return t, true
-}
-
 var (
 	inlineFlags = text.Pattern(`^\(\?[a-z]+\)`)
 	flagLetters = text.Pattern(`^[dgimsu]*$`)
@@ -282,26 +254,17 @@ func (s *spec) regex(g *caseGrader) bool {
 	if !ok {
 		return false
 	}
-	var subject, exists string
-	switch t.kind {
-	case "last_message":
-		if !isCount && !strings.ContainsAny(flags, "du") {
-			s.textMatch(g, match, flags)
-			return true
-		}
-		subject, exists = "output", ""
-	case "files":
-		if s.inputs.Get("setup") != nil {
-			s.cannot(s.get("target"), "files that the scaffold script makes would count as created; name a file instead")
-			return false
-		}
-		subject, exists = `Object.keys(files).join("\n")`, ""
-	case "file":
+	if body := s.transform(t, false); body != "" {
+		g.Set("transform", dialect.Scalar(nil, body))
+	}
+	g.leftOut = s.leftOut(t)
+	subject, exists := "output", ""
+	if t.kind == "file" {
 		subject = fmt.Sprintf("files[%s]", js(t.path))
 		exists = fmt.Sprintf(`typeof %s === "string" && `, subject)
-	default:
-		s.cannot(s.get("target"), "the target %s is the trace of Claude Code, and waza has its own transcript", t.kind)
-		return false
+	} else if !isCount && !strings.ContainsAny(flags, "du") {
+		s.textMatch(g, match, flags)
+		return true
 	}
 	switch {
 	case isCount:
@@ -341,7 +304,7 @@ func (s *spec) skillUses(input string) (expression string, ok bool) {
 // call returns calls of a tool as an entry of tool_constraint, for which other agents' names of the tool count.
 func (s *spec) call(tool, input string) (call dialect.Map, ok bool) {
 	call = dialect.NewMap(nil)
-	call.Set("tool", dialect.Scalar(nil, "(?i)^"+regexp.QuoteMeta(tool)+"$"))
+	call.Set("tool", dialect.Scalar(nil, s.toolPattern(tool)))
 	if input != "" {
 		if _, ok := s.pattern(input, ""); !ok {
 			return call, false
@@ -349,6 +312,33 @@ func (s *spec) call(tool, input string) (call dialect.Map, ok bool) {
 		call.Set("args_pattern", dialect.Scalar(nil, input))
 	}
 	return call, true
+}
+
+// toolPattern returns a pattern of the names of a tool. Claude Code puts the name of a plugin before
+// those of its servers, and other agents have other separators.
+func (s *spec) toolPattern(tool string) string {
+	quoted := regexp.QuoteMeta(tool)
+	if server, name, ok := s.serverTool(tool); ok {
+		quoted = fmt.Sprintf("(?:%s|(?:mcp__)?%s[-_./:]{1,2}%s)", quoted, regexp.QuoteMeta(server), regexp.QuoteMeta(name))
+	}
+	return "(?i)^" + quoted + "$"
+}
+
+// serverTool splits Claude Code's name of a tool of an MCP server.
+func (s *spec) serverTool(tool string) (server, name string, ok bool) {
+	rest, ok := strings.CutPrefix(tool, "mcp__")
+	server, name, found := strings.Cut(rest, "__")
+	if !ok || !found || server == "" || name == "" {
+		return "", "", false
+	}
+	for _, p := range s.plugins {
+		for _, own := range p.declared {
+			if server == p.serverName(own) {
+				return own, name, true
+			}
+		}
+	}
+	return server, name, true
 }
 
 // constraint makes a grader a tool_constraint with one entry, whose patterns are those of JavaScript.
@@ -400,7 +390,7 @@ func (s *spec) toolUsed(g *caseGrader) bool {
 		}
 		return ok && g.code(fmt.Sprintf("(n => n >= %d && n <= %d)(%s.length)", least, most, uses))
 	}
-	if input == "" && (most == 0 || most == unlimited && least > 0) {
+	if _, _, ok := s.serverTool(tool); !ok && input == "" && (most == 0 || most == unlimited && least > 0) {
 		s.plainCalls(g, tool, least)
 		return true
 	}
@@ -488,13 +478,8 @@ func (s *spec) llm(g *caseGrader) bool {
 	if !ok {
 		return false
 	}
-	if t.kind == "mock_calls" {
-		s.cannot(s.get("focus"), "the focus mock_calls is not supported")
-		return false
-	}
-	if t.kind == "files" || t.kind == "trace" {
-		s.warn(s.src, s.get("focus"), "grader %s: the focus %s has no effect, because judges read the answer", text.Clip(s.name, 60), t.kind)
-	}
+	body := s.transform(t, true)
+	g.leftOut = s.leftOut(t)
 	ballot := dialect.List(nil)
 	for n := range votes {
 		options := dialect.NewMap(nil)
@@ -504,6 +489,10 @@ func (s *spec) llm(g *caseGrader) bool {
 		}
 		vote := caseGrader{Map: dialect.NewMap(nil)}
 		vote.Set("name", dialect.Scalar(nil, fmt.Sprintf("vote %d", n+1)))
+		if body != "" {
+			vote.Set("transform", dialect.Scalar(nil, body))
+			options.Set("prompt", dialect.Scalar(nil, focusNotes[t.kind]))
+		}
 		vote.set("prompt", options)
 		ballot.Content = append(ballot.Content, vote.Node)
 	}

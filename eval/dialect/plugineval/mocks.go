@@ -3,49 +3,97 @@ package plugineval
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
 	"waza/eval/dialect"
 	"waza/eval/text"
 )
 
-// addMocks adds the MCP servers that mocks/SERVER/TOOL.md simulate: those of the suite, and those of the
-// case, which replace them.
+// A mock is a mocked tool.
+type mock struct {
+	server, tool string
+	plugin       string // that declares the server; empty for none
+}
+
+// name returns Claude Code's name of the tool.
+func (m mock) name() string {
+	if m.plugin != "" {
+		return "mcp__plugin_" + m.plugin + "_" + m.server + "__" + m.tool
+	}
+	return "mcp__" + m.server + "__" + m.tool
+}
+
+// addMocks adds the MCP servers that mocks/SERVER/TOOL.md simulate: those of the suite, of the folders
+// around the case, and of the case. The nearest file of a tool counts.
 func (c *testCase) addMocks(evals string) {
-	servers := dialect.NewMap(nil)
-	for _, dir := range []string{filepath.Join(evals, mocksDir), filepath.Join(c.dir, mocksDir)} {
-		entries, err := c.Files.List(dir)
+	servers := dialect.NewMap(nil) // the tools of each, by name
+	for _, dir := range between(evals, c.dir) {
+		entries, err := c.Files.List(filepath.Join(dir, mocksDir))
 		if err != nil {
 			continue
 		}
 		for _, e := range entries {
-			if tools := c.mockedTools(filepath.Join(dir, e.Name())); e.IsDir() && tools != nil {
-				server := dialect.NewMap(nil)
-				server.Set("name", dialect.Scalar(nil, e.Name()))
-				server.Set("tools", tools)
-				servers.Set(e.Name(), server.Node)
+			if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
+				continue
+			}
+			server, _ := c.serverOf(e.Name())
+			tools := dialect.Map{Node: decode.Lookup(servers.Node, server)}
+			if tools.Node == nil {
+				tools = dialect.NewMap(nil)
+			}
+			if c.addTools(tools, filepath.Join(dir, mocksDir, e.Name())); tools.Len() > 0 {
+				servers.Set(server, tools.Node)
 			}
 		}
 	}
 	list := dialect.List(nil)
 	for _, p := range dialect.Pairs(servers.Node) {
-		list.Content = append(list.Content, p.Value)
+		server := dialect.NewMap(nil)
+		server.Set("name", dialect.Scalar(nil, p.Key.Value))
+		server.Set("tools", p.Value)
+		list.Content = append(list.Content, server.Node)
+		_, plugin := c.serverOf(p.Key.Value)
+		for _, tool := range dialect.Pairs(p.Value) {
+			c.mocks = append(c.mocks, mock{p.Key.Value, tool.Key.Value, plugin})
+		}
 	}
 	if len(list.Content) > 0 {
 		c.task.Set("mcp_mocks", list)
 	}
 }
 
-// mockedTools returns the tools of a mocked server; nil if the folder has none.
-func (c *testCase) mockedTools(dir string) *yaml.Node {
+// between returns the folders from one to another inside of it.
+func between(outer, inner string) []string {
+	dirs := []string{inner}
+	for dir := inner; dir != outer && dir != filepath.Dir(dir); {
+		dir = filepath.Dir(dir)
+		dirs = append(dirs, dir)
+	}
+	slices.Reverse(dirs)
+	return dirs
+}
+
+// serverOf returns the name of the server that a folder of mocks simulates, and the plugin that declares
+// it. The folder can have Claude Code's name of the server.
+func (c *testCase) serverOf(folder string) (server, plugin string) {
+	for _, p := range c.plugins {
+		for _, own := range p.declared {
+			if folder == own || folder == p.serverName(own) {
+				return own, p.name
+			}
+		}
+	}
+	return folder, ""
+}
+
+// addTools adds the mocked tools of a folder.
+func (c *testCase) addTools(tools dialect.Map, dir string) {
 	entries, err := c.Files.List(dir)
 	if err != nil {
-		return nil
+		return
 	}
-	tools := dialect.NewMap(nil)
 	for _, e := range entries {
 		name, isMarkdown := strings.CutSuffix(e.Name(), ".md")
 		if !isMarkdown || e.IsDir() {
@@ -59,10 +107,6 @@ func (c *testCase) mockedTools(dir string) *yaml.Node {
 			tools.Set(name, tool.Node)
 		}
 	}
-	if tools.Len() == 0 {
-		return nil
-	}
-	return tools.Node
 }
 
 // addAnswer sets the answer of a mocked tool.
