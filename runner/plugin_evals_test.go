@@ -37,8 +37,8 @@ func writePlugin(t *testing.T, more map[string]string) string {
 	return filepath.Join(dir, ".claude-plugin", "plugin.json")
 }
 
-// acts is an agent that does what its prompt says, a word per line: "call NAME JSON", "skill NAME",
-// "write NAME TEXT" or "say TEXT". It uses a skill only if it has one.
+// acts is an agent that does what its prompt says, a word per line: "call NAME JSON", "got NAME JSON" for a call
+// with that result, "skill NAME", "write NAME TEXT", "note TEXT" or "say TEXT". It uses a skill only if it has one.
 func acts(_ context.Context, trial *executor.Trial) (said string, err error) {
 	for _, line := range strings.Split(trial.Prompt, "\n") {
 		verb, rest, _ := strings.Cut(line, " ")
@@ -46,6 +46,10 @@ func acts(_ context.Context, trial *executor.Trial) (said string, err error) {
 		switch verb {
 		case "call":
 			trial.Transcript.ToolCall(record.ToolCall{Name: name, Arguments: json.RawMessage(text)})
+		case "got":
+			trial.Transcript.ToolCall(record.ToolCall{Name: name, Arguments: json.RawMessage(`{"n":1}`), Result: json.RawMessage(text), Status: "completed"})
+		case "note":
+			trial.Transcript.Message("assistant", rest)
 		case "skill":
 			if runnertest.Skilled(trial) {
 				trial.Transcript.Skill(name)
@@ -77,6 +81,26 @@ func TestPluginEvalGraders(t *testing.T) {
 		{"count of none", "type: regex\nmatch: count:0\n---\na", "say b", "say a"},
 		{"flag g", "type: regex\nflags: g\n---\na", "say ba", "say b"},
 		{"created", "type: regex\ntarget: files\n---\n^out\\.md$", "write out.md x", "write sub.md x"},
+		{"created, with flags", "type: regex\nflags: iu\ntarget: files\n---\n^OUT\\.md$", "write out.md x", "write sub.md x"},
+		{"nothing created", "type: regex\nmatch: not_contains\ntarget: files\n---\nmd", "write out.txt x", "write out.md x"},
+		{"created twice", "type: regex\nmatch: count:2\ntarget: files\n---\n\\.md", "write a.md x\nwrite b.md x", "write a.md x"},
+		{"trace of text", "type: regex\ntarget: trace\n---\n\"type\":\"text\",\"text\":\"Hm\"", "note Hm\nsay x", "note Oh\nsay Hm"},
+		{"trace of calls", "type: regex\ntarget: trace\n---\n\"name\":\"Read\",\"input\":\\{\"a\":1", `call Read {"a": 1}`, `call Read {"a": 2}`},
+		{"trace of results", "type: regex\ntarget: trace\n---\n\"tool_result\".*No such", `got Read "No such file"`, `got Read "text"`},
+		{"trace of skills", "type: regex\ntarget: trace\narm: both\n---\n\"name\":\"Skill\".*greet", "skill greet", "skill other"},
+		{"trace without", "type: regex\nmatch: not_contains\ntarget: trace\n---\nrm -rf", `call Bash {"command": "ls"}`, `call Bash {"command": "rm -rf /"}`},
+		{"escaped in trace", "type: regex\ntarget: trace\n---\n\\\\\"Ada\\\\\"", "say \"Ada\"", "say Ada"},
+		{"count in trace", "type: regex\nmatch: count:2\ntarget: trace\n---\ntool_use\"", "call A {}\ncall B {}", "call A {}"},
+		{"mock called", "type: regex\ntarget: mock_calls\n---\n\"tool\":\"mcp__mail__send\",\"input\":.*Ada", `call mcp__mail__send {"to": "Ada"}`, `call mcp__mail__send {"to": "Bob"}`},
+		{"mock called by its short name", "type: regex\ntarget: mock_calls\n---\nAda", `call send {"to": "Ada"}`, `call Read {"to": "Ada"}`},
+		{"mock called by another agent", "type: regex\ntarget: mock_calls\n---\nAda", `call mail-send {"to": "Ada"}`, `call post-send {"to": "Ada"}`},
+		{"mock not called", "type: regex\nmatch: not_contains\ntarget: mock_calls\n---\n.", `call Read {}`, `call mail_send {}`},
+		{"mock called twice", "type: regex\nmatch: count:2\nflags: g\ntarget: mock_calls\n---\nmail__send", "call mail_send {}\ncall mail_send {}", "call mail_send {}"},
+		{"answer of a mock", "type: regex\ntarget: mock_calls\n---\n\"output\":\"Sent", `got mail_send "Sent."`, `got mail_send "Refused."`},
+		{"tool of a server", "type: tool_used\ntool: mcp__mail__send\n---", "call mail_send {}", "call mail_read {}"},
+		{"tool of a server of a plugin", "type: tool_used\ntool: mcp__plugin_greeter_crm__find\nmax: 1\n---", "call mcp__crm__find {}", "call crm_find {}\ncall crm_find {}"},
+		{"order of servers", "type: tool_order\nbefore: mcp__plugin_greeter_crm__find\nafter: mcp__mail__send\n---", "call crm-find {}\ncall mcp__mail__send {}", "call mail.send {}\ncall crm/find {}"},
+		{"twice in file", "type: regex\nmatch: count:2\ntarget: {source: file, path: out.md}\n---\na", "write out.md aba", "write out.md abab a"},
 		{"in file", "type: regex\ntarget: {source: file, path: out.md}\n---\nAda", "write out.md Ada", "write out.md Bob"},
 		{"in no file", "type: regex\ntarget: {source: file, path: out.md}\n---\nAda", "write out.md Ada", "write in.md Ada"},
 		{"not in file", "type: regex\nmatch: not_contains\ntarget: {source: file, path: out.md}\n---\nAda", "write out.md Bob", "write out.md Ada"},
@@ -100,6 +124,7 @@ func TestPluginEvalGraders(t *testing.T) {
 			plugin := writePlugin(t, map[string]string{
 				"evals/good/prompt.md": "---\nruns: 1\n---\n" + c.passes, "evals/good/graders/g.md": "---\n" + c.grader,
 				"evals/bad/prompt.md": "---\nruns: 1\n---\n" + c.fails, "evals/bad/graders/g.md": "---\n" + c.grader,
+				"evals/mocks/mail/send.md": "Sent.", ".mcp.json": `{"mcpServers": {"crm": {}}}`,
 			})
 			res := runnertest.RunFile(t, plugin, eval.Options{}, record.Request{Executor: "agent", Tasks: []string{"good", "bad"}}, acts)
 			require.Equal(t, record.Passed, res.Task(t, "good").Verdict, "%+v", res.Trial(t, "good", 1))
@@ -129,6 +154,112 @@ func TestPluginEvalIndicators(t *testing.T) {
 		"only": "passed", "only#baseline": "passed",
 	}, got)
 	require.InDelta(t, 1, *res.Trial(t, "beside", 1).Score, 1e-9)
+}
+
+// Calls of mocks that only the plugin's servers have are no part of the score, unless a server is another one
+// or the grader says so. Both arms have the same score then.
+func TestPluginEvalArms(t *testing.T) {
+	t.Parallel()
+	const called = "type: regex\ntarget: mock_calls\n---\nfind"
+	x := "---\ntype: regex\n---\nx"
+	plugin := writePlugin(t, map[string]string{
+		".mcp.json":               `{"mcpServers": {"crm": {}}}`,
+		"evals/mocks/crm/find.md": "Nobody.",
+		"evals/own/prompt.md":     "say x", "evals/own/graders/a.md": "---\n" + called, "evals/own/graders/b.md": x,
+		"evals/both/prompt.md": "say x", "evals/both/graders/a.md": "---\narm: both\n" + called, "evals/both/graders/b.md": x,
+		"evals/others/prompt.md": "say x", "evals/others/graders/a.md": "---\n" + called, "evals/others/graders/b.md": x,
+		"evals/others/mocks/mail/send.md": "Sent.",
+		"evals/never/prompt.md":           "skill greet", "evals/never/graders/a.md": "---\ntype: tool_used\ntool: Skill\nmin: 0\nmax: 0\narm: both\n---",
+		"evals/weights/prompt.md": "say x", "evals/weights/graders/a.md": "---\ntype: regex\nweight: 3\n---\nx", "evals/weights/graders/b.md": "---\ntype: regex\n---\ny",
+	})
+	res := runnertest.RunFile(t, plugin, eval.Options{}, record.Request{Executor: "agent", Trials: 1}, acts)
+	got := map[string]string{}
+	for _, task := range res.Tasks {
+		got[task.ID] = fmt.Sprintf("%s %.2f", task.Verdict, *task.Trials[0].Score)
+	}
+	require.Equal(t, map[string]string{
+		"own": "passed 1.00", "own#baseline": "passed 1.00", "both": "failed 0.50", "both#baseline": "failed 0.50",
+		"others": "failed 0.50", "others#baseline": "failed 0.50", "never": "failed 0.00", "never#baseline": "passed 1.00",
+		"weights": "failed 0.75", "weights#baseline": "failed 0.75",
+	}, got)
+}
+
+// A case has the skills of the plugins that it names, a model and a number of runs of its own, and copies of
+// its folders, which do not count as created.
+func TestPluginEvalCases(t *testing.T) {
+	t.Parallel()
+	x := "---\ntype: regex\n---\nx"
+	plugin := writePlugin(t, map[string]string{
+		"other/plugin.json": `{"name": "other"}`, "other/skills/wave/SKILL.md": "---\nname: wave\ndescription: Waves.\n---\n",
+		"other/commands/wave.md": "Wave.",
+		"evals/plain/prompt.md":  "---\nmodel: small\n---\nsay x", "evals/plain/graders/x.md": x,
+		"evals/plugged/prompt.md": "---\nmodel: large\nruns: 1\nplugins: [../../other, ../..]\n---\nsay x", "evals/plugged/graders/x.md": x,
+		"evals/replaced/prompt.md": "---\nmodel: large\nruns: 1\nplugins: [../../other]\n---\nsay x", "evals/replaced/graders/x.md": x,
+		"evals/dirs/prompt.md": "---\nmodel: large\nruns: 2\n---\nwrite made.md x",
+		"evals/dirs/case.yaml": "schema_version: '1.1'\nname: dirs\ncontext: {add_dirs: [data]}\n" +
+			"graders: [{name: c, type: regex, pattern: ^made.md$, target: files}, {name: d, type: regex, pattern: Ada, target: {source: file, path: data/in/a.txt}}]\n",
+		"evals/dirs/data/in/a.txt": "Ada",
+	})
+	var mu sync.Mutex
+	skills := map[string]string{}
+	res := runnertest.RunFile(t, plugin, eval.Options{Executor: "agent"}, record.Request{Executor: "agent"}, func(ctx context.Context, trial *executor.Trial) (string, error) {
+		var names []string
+		for _, dir := range trial.Task.Skills {
+			names = append(names, filepath.Base(dir))
+		}
+		mu.Lock()
+		skills[trial.TaskID] = strings.Join(names, "+")
+		mu.Unlock()
+		return acts(ctx, trial)
+	})
+	got := map[string]string{}
+	for _, task := range res.Tasks {
+		got[task.ID] = fmt.Sprintf("%s %d", task.Verdict, len(task.Trials))
+	}
+	require.Equal(t, map[string]string{
+		"plain[small]": "passed 3", "plain[small]#baseline": "passed 3", "plugged[large]": "passed 1", "plugged[large]#baseline": "passed 1",
+		"replaced[large]": "passed 1", "replaced[large]#baseline": "passed 1", "dirs[large]": "passed 2", "dirs[large]#baseline": "passed 2",
+	}, got)
+	require.Equal(t, map[string]string{
+		"plain[small]": "greet", "plain[small]#baseline": "", "plugged[large]": "wave+greet", "plugged[large]#baseline": "",
+		"replaced[large]": "wave", "replaced[large]#baseline": "", "dirs[large]": "greet", "dirs[large]#baseline": "",
+	}, skills)
+}
+
+// Judges see what the focus names in place of the answer: of a long transcript, its ends.
+func TestPluginEvalFocus(t *testing.T) {
+	var mu sync.Mutex
+	shown := map[string]string{} // the output, by the criterion
+	judge := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
+		_, output, _ := strings.Cut(a.Prompt, "<<<BEGIN output ")
+		_, output, _ = strings.Cut(output, ">>>\n")
+		output, _, _ = strings.Cut(output, "\n<<<END output")
+		_, criterion, _ := strings.Cut(a.Prompt, "focus=")
+		mu.Lock()
+		shown[strings.Fields(criterion)[0]] = output
+		mu.Unlock()
+		return runnertest.Answer{Tool: "submit_marks", Arguments: map[string]any{"marks": []map[string]any{{"number": 1, "passed": true, "evidence": "x"}}}}
+	})
+	t.Setenv("OPENAI_BASE_URL", judge.URL)
+	t.Setenv("OPENAI_API_KEY", "x")
+	graders := "graders:\n"
+	for _, focus := range []string{"last_message", "files", "trace", "mock_calls"} {
+		graders += fmt.Sprintf("  - {name: %[1]s, type: llm, criteria: focus=%[1]s is good., focus: %[1]s, arm: both}\n", focus)
+	}
+	prompt := "write out.md x\ncall mail_send {\"to\": \"Ada\"}\n" + strings.Repeat("note thinking\n", 30) + "say done"
+	plugin := writePlugin(t, map[string]string{
+		"evals/a/prompt.md": "---\nruns: 1\n---\n" + prompt, "evals/a/case.yaml": "schema_version: '1.1'\nname: a\n" + graders,
+		"evals/mocks/mail/send.md": "Sent.",
+	})
+	res := runnertest.RunFile(t, plugin, eval.Options{JudgeModel: "gpt-5"}, record.Request{Executor: "agent"}, acts)
+	require.Equal(t, record.Passed, res.Task(t, "a").Verdict, "%+v", res.Trial(t, "a", 1))
+	note := `{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"thinking"}]}}` + "\n"
+	require.Equal(t, map[string]string{
+		"last_message": "done", "files": "out.md",
+		"mock_calls": `{"tool":"mcp__mail__send","input":{"to":"Ada"},"output":null}`,
+		"trace": `{"type":"assistant","message":{"role":"assistant","content":[{"type":"tool_use","name":"mail_send","input":{"to":"Ada"}}]}}` + "\n" +
+			strings.Repeat(note, 22) + `{"type":"result","result":"done"}`,
+	}, shown)
 }
 
 // Two votes of three pass. Of the votes about an answer, the judge passes as many as it says.
