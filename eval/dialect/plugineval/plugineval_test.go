@@ -14,7 +14,10 @@ import (
 	"waza/eval/files"
 )
 
-func isSuite(path string) bool { return filepath.Base(path) == "plugin.json" }
+// isSuite reports whether a file is a manifest with cases. Plugins in others/ have none.
+func isSuite(path string) bool {
+	return filepath.Base(path) == "plugin.json" && !strings.Contains(filepath.ToSlash(path), "/others/")
+}
 
 func TestSuites(t *testing.T) {
 	t.Parallel()
