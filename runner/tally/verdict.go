@@ -166,3 +166,12 @@ func addToGroup(groups []*group, g *record.Grade) []*group {
 	groups[i].add(g.Weight, opinionOf(g))
 	return groups
 }
+
+// GroupPassed reports whether a group of graders passed. The grades are those of its members, at least one.
+func GroupPassed(members []*record.Grade) bool {
+	var groups []*group
+	for _, g := range members {
+		groups = addToGroup(groups, g)
+	}
+	return groups[0].opinion().verdict == record.Passed
+}

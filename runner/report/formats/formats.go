@@ -11,6 +11,7 @@ import (
 	"waza/runner/report"
 	"waza/runner/report/atif"
 	"waza/runner/report/page"
+	"waza/runner/report/plugineval"
 	"waza/runner/report/results"
 	"waza/runner/report/sarif"
 	"waza/runner/report/skillcreator"
@@ -80,6 +81,10 @@ func Formats() []Format {
 		{
 			Name: "vally", File: "results.jsonl", Write: vally.Write,
 			Doc: "The results.jsonl of microsoft/vally: a record per trial, and the summary as the last one.",
+		},
+		{
+			Name: "plugin-eval", File: "aggregate-result.json", Write: plugineval.Write,
+			Doc: "The aggregate-result.json of claude plugin eval: runs, scores and differences of each case.",
 		},
 		{
 			Name: "atif", File: "trajectories", WriteFiles: atif.Write,

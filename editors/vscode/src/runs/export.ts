@@ -20,6 +20,7 @@ export const formats: Format[] = [
   { format: 'sarif', file: 'waza.sarif', label: 'SARIF', description: 'for code scanning' },
   { format: 'comment', file: 'comment.md', label: 'Comment', description: 'Markdown for a pull request' },
   { format: 'vally', file: 'results.jsonl', label: 'Vally', description: 'results.jsonl of microsoft/vally' },
+  { format: 'plugin-eval', file: 'aggregate-result.json', label: 'Plugin eval', description: 'aggregate-result.json of claude plugin eval' },
   { format: 'atif', file: 'trajectories', folder: true, label: 'Trajectories', description: 'a file of Harbor (ATIF) per trial' },
   { format: 'skill-creator', file: 'skill-workspace', folder: true, label: 'Skill workspace', description: 'an iteration for skill-creator' },
   { format: 'archive', file: 'run.tar.gz', label: 'Archive', description: 'the whole record' },
