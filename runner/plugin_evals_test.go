@@ -156,8 +156,8 @@ func TestPluginEvalIndicators(t *testing.T) {
 	require.InDelta(t, 1, *res.Trial(t, "beside", 1).Score, 1e-9)
 }
 
-// Calls of mocks that only the plugin's servers have are no part of the score, unless a server is another one
-// or the grader says so. Both arms have the same score then.
+// Graders of calls do not count if the plugin declares all mocked servers, unless they say that they count in
+// both arms.
 func TestPluginEvalArms(t *testing.T) {
 	t.Parallel()
 	const called = "type: regex\ntarget: mock_calls\n---\nfind"

@@ -138,7 +138,7 @@ type plugin struct {
 // serverName returns Claude Code's name of an MCP server of the plugin.
 func (p *plugin) serverName(server string) string { return "plugin_" + p.name + "_" + server }
 
-// pluginAt returns the plugin in a directory; nil if there is none.
+// pluginAt returns the plugin in a directory; nil if the directory contains no readable one.
 func (tr *translator) pluginAt(dir string) *plugin {
 	if p := tr.plugins[dir]; p != nil {
 		return p

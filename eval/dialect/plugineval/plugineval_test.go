@@ -55,6 +55,8 @@ func write(t testing.TB, dir, name, content string) {
 // No text of a case makes the loader fail, and each case is one task.
 func FuzzCase(f *testing.F) {
 	f.Add("---\nruns: 1\ntags: [a]\n---\nDo it.", "schema_version: '1.1'\nname: a\ngraders: [{name: g, type: llm, criteria: c}]", "---\ntype: regex\nmatch: count:2\n---\na", "---\nerror: true\n---\n{{file:x}}{{input.y}}")
+	f.Add("---\nplugins: [../.., ../../..]\nmodel: a\n---\na", "context: {add_dirs: [graders, ..]}", "---\ntype: llm\nfocus: mock_calls\n---\nb", "x")
+	f.Add("---\nplugins: [/]\n---\na", "", "---\ntype: regex\ntarget: trace\narm: with-only\n---\nb", "")
 	f.Add("---\n---", "execution: {prompt: a, env: {EVAL_A: b}}\ncontext: {scaffold_script: ../../../../../etc/passwd}", "---\ntype: tool_order\nbefore: {tool: A}\nafter: B\n---", "")
 	f.Add("---\n&a a: *a\n", "[", "---\ntype: baseline\nbaseline_file: ../prompt.md\n---", "{{")
 	f.Fuzz(func(t *testing.T, prompt, caseYAML, grader, mock string) {
