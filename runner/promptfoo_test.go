@@ -476,6 +476,37 @@ tests:
 	}
 }
 
+// A provider that ends without an answer makes its cases errors, and only what it returns is the answer.
+func TestPromptfooAnswers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ program, file, source, verdict string }{
+		{"node", "provider.js", "module.exports = () => new Promise(() => {});", "error"},
+		{"node", "provider.js", "module.exports = () => process.exit(0);", "error"},
+		{"node", "provider.js", "module.exports = () => { process.stdout.write('words'); return 'answer'; };", "passed"},
+		{"node", "provider.js", "module.exports = class { callApi = async () => ({output: 'answer'}); };", "passed"},
+		{"python3", "provider.py", "import os\n\n\ndef call_api(*args):\n    os._exit(0)", "error"},
+		{"python3", "provider.py", "import sys\n\n\ndef call_api(*args):\n    sys.exit(0)", "error"},
+		{"python3", "provider.py", "import os\n\n\ndef call_api(*args):\n    os.write(1, b'words')\n    return {'output': 'answer'}", "passed"},
+		{"python3", "provider.py", "import os\n\n\ndef call_api(*args):\n    if os.fork() == 0:\n        os._exit(0)\n" +
+			"    return {'output': 'answer' if os.wait()[1] == 0 else 'words'}", "passed"},
+	} {
+		t.Run(c.source, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(c.program); err != nil {
+				t.Skip(c.program + " is not installed")
+			}
+			require.Equal(t, map[string]string{"1": c.verdict}, promptfooAlone(t, fmt.Sprintf(`-- eval.yaml --
+description: answers
+providers: [file://%s]
+prompts: [x]
+tests: [{assert: [{type: not-contains, value: words}, {type: not-equals, value: ''}]}]
+-- %s --
+%s
+`, c.file, c.file, c.source)))
+		})
+	}
+}
+
 // A program gets the prompt, options and the variables of the test as arguments.
 func TestPromptfooExec(t *testing.T) {
 	t.Parallel()

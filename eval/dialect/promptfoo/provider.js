@@ -1,21 +1,26 @@
 const [fs, path, url] = ["fs", "path", "url"].map(name => process.getBuiltinModule ? process.getBuiltinModule(name) : require(name));
 const [file, name, config] = process.argv.slice(1);
 const fail = reason => { process.stderr.write(reason + "\n"); process.exit(1); };
+// A provider that ends the program, or never settles its promise, gave no answer: its exit code must not be 0.
+let answered = false;
+process.on("exit", code => {
+	if (answered || code !== 0) return;
+	process.stderr.write("the provider ended without an answer\n");
+	process.exitCode = 1;
+});
 // What the provider prints goes to the standard error, so that only the answer is on the standard output.
 console.log = console.info = console.debug = console.error;
+const write = process.stdout.write.bind(process.stdout);
+process.stdout.write = process.stderr.write.bind(process.stderr);
+const isClass = f => typeof f === "function" && (f.prototype?.callApi || /^class\b/.test(Function.prototype.toString.call(f)));
 (async () => {
 	const prompt = fs.readFileSync(0, "utf8");
 	const context = JSON.parse(process.env.WAZA_CONTEXT || "{}");
 	const options = {id: "file://" + file, config: JSON.parse(config)};
 	const loaded = await import(url.pathToFileURL(path.resolve(process.env.WAZA_SUITE_DIR || "", file)));
-	const chosen = name ? loaded[name] ?? loaded.default?.[name] : loaded.default?.default ?? loaded.default ?? loaded;
-	let call = chosen;
-	if (typeof chosen === "function" && chosen.prototype?.callApi) {
-		const provider = new chosen(options);
-		call = provider.callApi.bind(provider);
-	} else if (typeof chosen?.callApi === "function") {
-		call = chosen.callApi.bind(chosen);
-	}
+	let call = name ? loaded[name] ?? loaded.default?.[name] : loaded.default?.default ?? loaded.default ?? loaded;
+	if (isClass(call)) call = new call(options);
+	if (typeof call?.callApi === "function") call = call.callApi.bind(call);
 	if (typeof call !== "function") fail("the provider must export a class or an object with callApi, or a function");
 	const result = await call(prompt, context, options);
 	if (result?.error) fail(String(result.error));
@@ -26,5 +31,5 @@ console.log = console.info = console.debug = console.error;
 		fs.writeSync(3, JSON.stringify({type: "usage", input_tokens: usage.prompt || 0, output_tokens: usage.completion || 0,
 			total_tokens: usage.total || 0, cost_usd: result.cost || 0}) + "\n");
 	}
-	process.stdout.write(output + "\n", () => process.exit(0));
+	write(output + "\n", () => { answered = true; process.exit(0); });
 })().catch(e => fail(String(e?.stack ?? e)));

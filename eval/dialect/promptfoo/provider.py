@@ -9,13 +9,23 @@ context = json.loads(os.environ.get("WAZA_CONTEXT") or "{}")
 answer = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 
+
+# A provider that ends the program gave no answer: its exit code must not be 0. Processes that it forks end as they want.
+def end(code, exit=os._exit, own=os.getpid()):
+    exit(code or 1 if os.getpid() == own else code)
+
+
+os._exit = end
 sys.path.insert(0, os.path.dirname(path))
 spec = importlib.util.spec_from_file_location("provider", path)
 module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
-result = getattr(module, function)(prompt, {"id": "file://" + file, "config": json.loads(config)}, context)
-if inspect.isawaitable(result):
-    result = asyncio.run(result)
+try:
+    spec.loader.exec_module(module)
+    result = getattr(module, function)(prompt, {"id": "file://" + file, "config": json.loads(config)}, context)
+    if inspect.isawaitable(result):
+        result = asyncio.run(result)
+except SystemExit as ended:
+    sys.exit(ended.code or "the provider ended without an answer")
 if not isinstance(result, dict):
     sys.exit("the provider must return a dict with output, got " + type(result).__name__)
 if result.get("error"):
