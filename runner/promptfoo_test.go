@@ -263,7 +263,9 @@ tests:
 // A Python assertion decides by what it returns alone.
 func TestPromptfooPythonReturns(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, map[string]string{"ends": "error", "ends after words": "error", "prints": "failed"}, promptfooVerdicts(t, `
+	require.Equal(t, map[string]string{"ends": "error", "ends after words": "error", "prints": "failed",
+		"not throws": "failed", "not parsed": "failed", "not a result": "failed", "not a function": "failed", "without a reason": "failed",
+		"not without a reason": "failed"}, promptfooVerdicts(t, `
 description: python
 providers: [openai:gpt-4o]
 prompts: ['Say abc']
@@ -271,6 +273,13 @@ tests:
   - {description: ends, assert: [{type: python, value: "import os\nos._exit(0)"}]}
   - {description: ends after words, assert: [{type: python, value: "import os\nprint('fine', flush=True)\nos._exit(0)"}]}
   - {description: prints, assert: [{type: python, value: "import atexit\natexit.register(print, '{\"score\": 1}')\nreturn False"}]}
+  - {description: not throws, assert: [{type: not-python, value: 1 / 0}]}
+  - {description: not parsed, assert: [{type: not-python, value: 'output =='}]}
+  - {description: not a result, assert: [{type: not-python, value: 'None'}]}
+  - {description: not a function, assert: [{type: not-python, value: file://none.py}]}
+  - {description: without a reason, assert: [{type: python, value: "{'pass': True, 'score': 1}"}]}
+  - {description: not without a reason, assert: [{type: not-python, value: "{'pass': False, 'score': 0}"}]}
+-- none.py --
 `))
 }
 

@@ -42,17 +42,19 @@ def score_of(result):
     if isinstance(result, dict):
         passed = result.get("pass", result.get("pass_"))
         score = result["score"]
-        if not isinstance(passed, bool) or isinstance(score, bool):
-            raise ValueError("pass must be True or False, and score a number")
+        if not isinstance(passed, bool) or isinstance(score, bool) or not isinstance(result.get("reason"), str):
+            raise ValueError("pass must be True or False, score a number, and reason a text")
         if threshold is not None and score < threshold:
             passed = False
-        return {"score": score, "passed": passed, "feedback": str(result.get("reason") or "")}
+        return {"score": score, "passed": passed, "feedback": result["reason"]}
     raise ValueError("an assertion must return True, False, a number or a dict, got " + repr(result)[:200])
 
 
 try:
     score = score_of(result_of())
     score["score"] = min(1, max(0, score["score"]))
+    if call.get("inverse"):  # only of a result: an assertion that fails to decide never passes
+        score["score"], score["passed"] = 1 - score["score"], not score["passed"]
 except ImportError as fault:
     score = {"score": type(fault).__name__ + ": " + str(fault)}  # no score, so the grader is in error
 except BaseException as fault:

@@ -9,7 +9,8 @@ import (
 )
 
 // runAssertion is a program that evaluates a Python assertion. Its argument is a pythonCall, its
-// standard input the output. The last line that it prints is the score.
+// standard input the output. The last line that it prints is the score. It decides the opposite itself, because
+// code that throws an exception never passes.
 //
 //go:embed assertion.py
 var runAssertion string
@@ -17,6 +18,9 @@ var runAssertion string
 // python returns the grader of a Python assertion.
 func (c *caseTranslator) python(a part, value string) (g spec, ok bool) {
 	call := map[string]any{"context": c.context(a)}
+	if strings.HasPrefix(a.get("type").text(), "not-") {
+		call["inverse"] = true
+	}
 	if f, ok := c.threshold(a.get("threshold")); ok {
 		call["threshold"] = f
 	}
@@ -47,7 +51,7 @@ func (c *caseTranslator) python(a part, value string) (g spec, ok bool) {
 	config := dialect.NewMap(at)
 	config.Set("command", dialect.Scalar(at, "python3"))
 	config.Set("args", dialect.Texts(at, "-c", runAssertion, literal(call)))
-	return spec{kind: "program", config: config, transform: transform}, true
+	return spec{kind: "program", config: config, transform: transform, inverse: true}, true
 }
 
 // wrapped passes the value that transforms make to Python.

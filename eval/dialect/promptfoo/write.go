@@ -794,6 +794,7 @@ func (c *checkWriter) schema() {
 type pythonCall struct {
 	Code, Source, Function, File string
 	Threshold                    any
+	Inverse                      bool
 	Context                      struct {
 		Vars   map[string]any
 		Config any
@@ -817,7 +818,7 @@ func (c *checkWriter) python() {
 	}
 	delete(c.left, "command")
 	delete(c.left, "args")
-	w := written{kind: "python", value: call.Code, threshold: call.Threshold, config: call.Context.Config}
+	w := written{kind: "python", value: call.Code, threshold: call.Threshold, config: call.Context.Config, opposite: call.Inverse}
 	if call.Source != "" {
 		ref := filePrefix + path.Clean(call.File)
 		if call.Function != "get_assert" {
