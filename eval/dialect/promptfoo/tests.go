@@ -186,19 +186,25 @@ func (tr *translator) rowsOf(file string) (tests []part, err error) {
 func (tr *translator) row(at part, number int, header, row []string) *yaml.Node {
 	test, vars, options := dialect.NewMap(at.Node), dialect.NewMap(at.Node), dialect.NewMap(at.Node)
 	asserts := dialect.List(at.Node)
+	thresholds := map[int]*yaml.Node{} // by the position of the assertion
 	metric := ""
 	test.Set("description", dialect.Scalar(at.Node, fmt.Sprintf("Row #%d", number)))
 	for i, name := range header {
 		if i >= len(row) {
 			break
 		}
-		value := row[i]
+		name, value := strings.TrimSpace(name), row[i]
 		cell := dialect.Scalar(at.Node, value)
+		position, isConfig := positionOf(name)
 		switch {
 		case strings.HasPrefix(name, "__expected"):
-			if strings.TrimSpace(value) != "" {
-				asserts.Content = append(asserts.Content, assertionOf(at.Node, value))
+			if value = strings.TrimSpace(value); value != "" {
+				asserts.Content = append(asserts.Content, tr.assertionOf(at, value))
 			}
+		case isConfig && strings.TrimSpace(value) != "":
+			thresholds[position] = numberNode(at.Node, value)
+		case name == "__providerOutput" && value != "":
+			test.Set("providerOutput", cell) // which blocks the case
 		case name == "__prefix" || name == "__suffix":
 			options.Set(strings.TrimPrefix(name, "__"), cell)
 		case name == "__description":
@@ -221,8 +227,11 @@ func (tr *translator) row(at part, number int, header, row []string) *yaml.Node 
 			vars.Set(name, cell)
 		}
 	}
-	if metric != "" {
-		for _, a := range asserts.Content {
+	for i, a := range asserts.Content {
+		if thresholds[i] != nil {
+			dialect.Map{Node: a}.Set("threshold", thresholds[i])
+		}
+		if metric != "" {
 			dialect.Map{Node: a}.Set("metric", dialect.Scalar(at.Node, metric))
 		}
 	}
@@ -232,12 +241,41 @@ func (tr *translator) row(at part, number int, header, row []string) *yaml.Node 
 	return test.Node
 }
 
+// numberNode returns the number in a cell, or its text if it contains none.
+func numberNode(at *yaml.Node, cell string) *yaml.Node {
+	if f, err := strconv.ParseFloat(strings.TrimSpace(cell), 64); err == nil {
+		return dialect.Scalar(at, f)
+	}
+	return dialect.Scalar(at, cell)
+}
+
+// thresholdColumn matches the name of a column with thresholds of the assertions in another one.
+var thresholdColumn = text.Pattern(`^__config:__expected(\d{0,3}):threshold$`)
+
+// positionOf returns the position of the assertion in the row whose threshold is in a column.
+func positionOf(column string) (position int, ok bool) {
+	m := thresholdColumn().FindStringSubmatch(column)
+	if m == nil {
+		return 0, false
+	}
+	number, err := strconv.Atoi(firstOf(m[1], "1"))
+	return number - 1, err == nil
+}
+
 // shortAssertion matches the text of an assertion in a table: TYPE, TYPE:VALUE or
 // TYPE(THRESHOLD):VALUE.
 var shortAssertion = text.Pattern(`^((?:not-)?[a-z][a-z0-9:-]*?)(?:\((\d+(?:\.\d+)?)\))?(?::([\s\S]*))?$`)
 
-// assertionOf returns the assertion that a cell of a table means.
-func assertionOf(at *yaml.Node, cell string) *yaml.Node {
+// cellThresholds are the types whose assertions in tables have a threshold, with the default.
+var cellThresholds = map[string]float64{
+	"answer-relevance": 0.75, "classifier": 0.75, "context-faithfulness": 0.75, "context-recall": 0.75, "context-relevance": 0.75,
+	"cost": 0.75, "latency": 0.75, "levenshtein": 0.75, "perplexity": 0.75, "perplexity-score": 0.75, "rouge-n": 0.75, "similar": 0.75,
+	"starts-with": 0.75,
+}
+
+// assertionOf returns the assertion that a cell of a table means, a text without space around it.
+func (tr *translator) assertionOf(row part, cell string) *yaml.Node {
+	at := row.Node
 	a := dialect.NewMap(at)
 	set := func(kind, value string) *yaml.Node {
 		a.Set("type", dialect.Scalar(at, kind))
@@ -263,18 +301,25 @@ func assertionOf(at *yaml.Node, cell string) *yaml.Node {
 		return set("equals", cell)
 	}
 	a.Set("type", dialect.Scalar(at, m[1]))
-	switch base := strings.TrimPrefix(m[1], "not-"); {
+	base := strings.TrimPrefix(m[1], "not-")
+	switch {
 	case slices.Contains([]string{"contains-all", "contains-any", "icontains-all", "icontains-any"}, base):
 		list := dialect.List(at)
 		for item := range strings.SplitSeq(m[3], ",") {
 			list.Content = append(list.Content, dialect.Scalar(at, strings.TrimSpace(item)))
 		}
 		a.Set("value", list)
-	case m[3] != "":
-		a.Set("value", dialect.Scalar(at, m[3]))
+	case strings.TrimSpace(m[3]) != "":
+		a.Set("value", dialect.Scalar(at, strings.TrimSpace(m[3])))
 	}
-	if f, err := strconv.ParseFloat(m[2], 64); err == nil {
+	usual, hasThreshold := cellThresholds[base]
+	switch f, err := strconv.ParseFloat(m[2], 64); {
+	case hasThreshold && err == nil:
 		a.Set("threshold", dialect.Scalar(at, f))
+	case hasThreshold:
+		a.Set("threshold", dialect.Scalar(at, usual))
+	case err == nil:
+		tr.warn(row, "(%s) has no effect: %s has no threshold in tables; write it into the column __config:__expected:threshold", m[2], base)
 	}
 	return a.Node
 }
