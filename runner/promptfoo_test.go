@@ -323,9 +323,13 @@ func TestPromptfooJudgedTypes(t *testing.T) {
 		{"model-graded-closedqa, value: a", "1", "0"},
 		{"not-model-graded-closedqa, value: a", "0", "1"},
 		{"factuality, value: a", "1", "0"},
+		{"factuality, value: a", "0.3", "0"}, // whatever the judge decides
 		{"g-eval, value: a", "0.7", "0.6"},
 		{"g-eval, value: [a, b]", "0.7", "0.6"},
 		{"g-eval, value: a, threshold: 0.3", "0.3", "0.2"},
+		{"context-recall, value: a", "0.5", "0.4"},
+		{"context-relevance", "0.5", "0.4"},
+		{"context-faithfulness", "0.5", "0.4"},
 		{"context-recall, value: a, threshold: 0.3", "0.3", "0.2"},
 		{"context-relevance, threshold: 0.3", "0.3", "0.2"},
 		{"context-faithfulness, threshold: 0.3", "0.3", "0.2"},

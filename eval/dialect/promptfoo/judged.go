@@ -16,9 +16,12 @@ import (
 // judgedTypes are the types of assertions that a judge decides, with the threshold that decides when an
 // assertion has none. Where it is absent, the verdict of the judge decides.
 var judgedTypes = map[string]*float64{
-	"llm-rubric": nil, "model-graded-closedqa": nil, "factuality": nil, "model-graded-factuality": nil, "trajectory:goal-success": nil,
-	"g-eval": new(0.7), "context-recall": new(0.0), "context-relevance": new(0.0), "context-faithfulness": new(0.0), "conversation-relevance": new(0.0),
+	"llm-rubric": nil, "model-graded-closedqa": nil, "factuality": new(anyScore), "model-graded-factuality": new(anyScore), "trajectory:goal-success": nil,
+	"g-eval": new(0.7), "context-recall": new(0.5), "context-relevance": new(0.5), "context-faithfulness": new(0.5), "conversation-relevance": new(0.0),
 }
+
+// anyScore is a threshold that all scores above 0 reach.
+const anyScore = 1e-6
 
 func isJudged(kind string) bool {
 	_, ok := judgedTypes[kind]
@@ -81,6 +84,7 @@ func (c *caseTranslator) asked(a part, kind string, q question) (s spec, ok bool
 		config.Set("threshold", dialect.Scalar(at, threshold))
 	case usual != nil:
 		config.Set("threshold", dialect.Scalar(at, *usual))
+		c.warnUsual(a, kind, *usual)
 	}
 	provider := a.get("provider")
 	if provider.Node == nil {
@@ -93,6 +97,17 @@ func (c *caseTranslator) asked(a part, kind string, q question) (s spec, ok bool
 		}
 	}
 	return spec{kind: "prompt", config: config}, true
+}
+
+// warnUsual warns about the default of a threshold that versions of promptfoo do not share, or that every score
+// reaches.
+func (c *caseTranslator) warnUsual(a part, kind string, usual float64) {
+	switch {
+	case usual == 0:
+		c.warn(a, "%s has the threshold 0, which every score reaches; write a threshold", kind)
+	case strings.HasPrefix(kind, "context-"):
+		c.warn(a, "%s has the threshold %v, and older versions of promptfoo 0, which every score reaches; write a threshold", kind, usual)
+	}
 }
 
 // meanOf returns the group that several criteria mean: the mean of their scores decides.
