@@ -186,7 +186,7 @@ func (g *judgeGrader) verdict(opinions []opinion, of *grader.Subject) grader.Sco
 		d.Aggregate = g.options.Aggregate
 	}
 	if n > 1 && d.Aggregate == byMean {
-		s.Passed = s.Score >= threshold(g.options.Threshold, 0.5)
+		s.Passed = s.Score >= threshold(g.options.Threshold, 0.5) && (s.Passed || !g.options.verdictsCount())
 	}
 	if !s.Passed {
 		votes = n - votes
@@ -239,9 +239,12 @@ func threshold(t *float64, otherwise float64) float64 {
 	return *t - 1e-9
 }
 
+// verdictsCount reports whether the verdicts of judges count beside the threshold.
+func (o *PromptOptions) verdictsCount() bool { return o.VerdictCounts && o.Threshold != nil }
+
 // passes reports whether the work passes with a judge's score and verdict.
 func (o *PromptOptions) passes(score float64, verdict bool) bool {
-	if o.Threshold == nil {
+	if o.Threshold == nil || o.verdictsCount() && o.Aggregate == byMean && len(o.Judges) > 1 { // only the mean must reach the threshold
 		return verdict
 	}
 	return score >= threshold(o.Threshold, 0) && (verdict || !o.VerdictCounts)

@@ -107,7 +107,8 @@ type PromptOptions struct {
 	// Minimum score, 0 to 1, that passes; when absent the judge decides, and in pairwise a tie
 	// passes.
 	Threshold *float64 `yaml:"threshold" jsonschema:"minimum=0,maximum=1"`
-	// Also require, beside the threshold, that the judge passes the work.
+	// Also require, beside the threshold, that the judge passes the work. With the mean of several
+	// judges, more than half of them must pass it. Not for pairwise.
 	VerdictCounts bool `yaml:"verdict_counts" json:",omitempty"`
 	// Text to compare the output with. In pairwise it replaces the baseline.
 	Reference string `yaml:"reference"`
@@ -132,7 +133,10 @@ func checkPrompt(c *eval.Check, o *PromptOptions) {
 	o.checkStatements(c)
 	o.checkRubric(c)
 	o.checkSight(c)
-	if o.VerdictCounts && o.Threshold == nil {
+	switch {
+	case o.VerdictCounts && o.Mode == modePairwise:
+		c.Errorf(decode.At("verdict_counts"), decode.CodeInvalidValue, "verdict_counts needs the mode independent: a comparison has no verdict beside its winner")
+	case o.VerdictCounts && o.Threshold == nil:
 		c.Warnf(decode.At("verdict_counts"), decode.CodeNoEffect, "verdict_counts has no effect because there is no threshold")
 	}
 	o.Endpoint.Check(c)

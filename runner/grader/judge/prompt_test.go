@@ -160,6 +160,14 @@ func TestPromptGrader(t *testing.T) {
 			gradertest.Subject("x"), gradertest.Scores(0.55),
 		},
 		{
+			"mean against the verdicts", byModel(split), "rubric: r\njudges: [one, two]\naggregate: mean\nthreshold: 0.5\nverdict_counts: true",
+			gradertest.Subject("x"), gradertest.Scores(0.55),
+		},
+		{
+			"mean with the verdicts", byModel(split), "rubric: r\njudges: [one, two, three]\naggregate: mean\nthreshold: 0.6\nverdict_counts: true",
+			gradertest.Subject("x"), gradertest.Verdict{Score: 0.6, Passed: true},
+		},
+		{
 			"one judge unreachable", byModel(map[string]string{"one": split["one"]}),
 			"rubric: r\njudges: [one, gone]", gradertest.Subject("x"), gradertest.Errors("judge gone: openai at"),
 		},
@@ -403,6 +411,7 @@ func TestPromptOptions(t *testing.T) {
 		{"both", "prompt: p\nmodel: m\njudges: [a]", "no-effect: model has no effect", nil},
 		{"escaping", "prompt: p\nfiles: [../x]", "escaping-path: leads out", nil},
 		{"verdict alone", "prompt: p\nverdict_counts: true", "no-effect: verdict_counts has no effect", nil},
+		{"verdict of a comparison", "prompt: p\nmode: pairwise\nthreshold: 1\nverdict_counts: true", "invalid-value: verdict_counts needs the mode independent", nil},
 		{"address", "prompt: p\nbase_url: nowhere", "invalid-value: base_url must be", nil},
 	})
 }
