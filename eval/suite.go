@@ -272,7 +272,7 @@ type Grader struct {
 	// Body of a JavaScript function of output and context, such as `return JSON.parse(output).text`. The
 	// grader gets the result instead of the output: a text, or the JSON text of any other value. The
 	// function can also use transcript, tool_calls and created_files, as assertions of the grader code
-	// do. The trial is an error if the function throws an exception.
+	// do. The grader fails, whatever it negates, if the function throws an exception or returns nothing.
 	Transform string `yaml:"transform"`
 	// Pass where the grader would fail, and fail where it would pass. The score becomes 1 minus the score.
 	Negate bool `yaml:"negate"`

@@ -228,11 +228,12 @@ tests:
 `))
 }
 
-// Transforms can be asynchronous, and one without an output makes its cases errors.
+// Transforms can be asynchronous, and a case fails if one throws an exception or has no output.
 func TestPromptfooTransforms(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, map[string]string{
-		"async": "passed", "async for another": "failed", "nothing": "error", "nothing at last": "error", "null": "error", "null of an output": "error",
+		"async": "passed", "async for another": "failed", "nothing": "failed", "nothing at last": "failed", "null": "failed", "null of an output": "failed",
+		"exception": "failed",
 	}, promptfooVerdicts(t, `
 description: transforms
 providers: [openai:gpt-4o]
@@ -240,6 +241,7 @@ prompts: ['Say abc']
 tests:
   - {description: async, options: {transform: Promise.resolve(output + 'd')}, assert: [{type: equals, value: ABCD, transform: output.toUpperCase()}]}
   - {description: async for another, options: {transform: Promise.resolve(output + 'd')}, assert: [{type: contains, value: Promise, transform: String(output)}]}
+  - {description: exception, options: {transform: JSON.parse(output).text}, assert: [{type: not-contains, value: a}]}
   - {description: nothing, options: {transform: output.none}, assert: [{type: contains, value: undefined, transform: String(output)}]}
   - {description: nothing at last, options: {transform: output.trim()}, assert: [{type: not-contains, value: a, transform: output.none}]}
   - {description: 'null', options: {transform: 'null'}, assert: [{type: not-contains, value: a}]}
@@ -405,7 +407,7 @@ func TestPromptfooHTTP(t *testing.T) {
 		"file://parse.mjs:named": {"text": "passed", "json": "failed", "python": "passed"},
 		"json":                   {"text": "failed", "json": "passed", "python": "failed"},
 		"":                       {"text": "failed", "json": "passed", "python": "failed"},
-		"json.none":              {"text": "error", "json": "error", "python": "error"},
+		"json.none":              {"text": "failed", "json": "failed", "python": "failed"},
 	} {
 		t.Run(response, func(t *testing.T) {
 			t.Parallel()

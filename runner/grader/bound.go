@@ -160,8 +160,9 @@ func (b *Bound) grade(ctx context.Context, s *Subject) (score Score, err error) 
 	if s.Destroyed != "" {
 		return Score{Feedback: s.Destroyed}, nil
 	}
-	if s, err = b.transformed(ctx, s); err != nil {
-		return Score{}, err
+	s, complaint, err := b.transformed(ctx, s)
+	if err != nil || complaint != "" {
+		return Score{Undecided: true, Feedback: complaint}, err
 	}
 	score, err = b.grader.Grade(ctx, s)
 	if err == nil {

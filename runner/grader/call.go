@@ -3,7 +3,6 @@ package grader
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"waza/eval/jsonwalk"
@@ -59,24 +58,25 @@ var ofNode = text.Pattern(`^(?:the promise was rejected: )?ReferenceError: (?:re
 	`URL|URLSearchParams|TextEncoder|TextDecoder|setTimeout|setInterval|setImmediate|queueMicrotask|performance|Intl|` +
 	`__dirname|__filename|structuredClone|atob|btoa|crypto) is not defined`)
 
-// transformed returns the trial with what the transform of the suite makes of the output.
-func (b *Bound) transformed(ctx context.Context, s *Subject) (*Subject, error) {
+// transformed returns the trial with what the transform of the suite makes of the output, or a complaint if the
+// transform failed.
+func (b *Bound) transformed(ctx context.Context, s *Subject) (changed *Subject, complaint string, err error) {
 	if b.transform == "" {
-		return s, nil
+		return s, "", nil
 	}
 	value, complaint, err := b.env.Call(ctx, s, b.transform)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("transform: %w", err)
-	case complaint != "":
-		return nil, fmt.Errorf("transform: %s\noutput: %s", complaint, Excerpt(s.Output))
+		return nil, "", fmt.Errorf("transform: %w", err)
+	case complaint == "" && string(value) == "null":
+		complaint = "returned null, which is no output"
 	}
-	if string(value) == "null" {
-		return nil, errors.New("transform: returned null, which is no output")
+	if complaint != "" {
+		return nil, fmt.Sprintf("transform: %s\noutput: %s", complaint, Excerpt(s.Output)), nil
 	}
-	changed := *s
+	changed = new(*s)
 	if changed.Output, changed.Value = "", nil; json.Unmarshal(value, &changed.Output) != nil {
 		changed.Output, changed.Value = string(value), value
 	}
-	return &changed, nil
+	return changed, "", nil
 }

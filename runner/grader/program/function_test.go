@@ -108,7 +108,7 @@ func TestFunctionScope(t *testing.T) {
 	require.ErrorContains(t, err, "tool_calls: ")
 }
 
-// Agents are not to blame for a missing Node.js, or for a transform that fails.
+// Agents are not to blame for a missing Node.js.
 func TestFunctionErrors(t *testing.T) {
 	t.Parallel()
 	env := patientEnv(1)
@@ -116,14 +116,27 @@ func TestFunctionErrors(t *testing.T) {
 	s := grader.NewSubject(grader.Subject{Output: "text"})
 	for _, c := range []struct{ body, transform, want string }{
 		{"return require('fs') === 1", "", "ReferenceError: require is not defined: waza has no Node.js"},
-		{"return true", "return JSON.parse(output)", "transform: SyntaxError"},
-		{"return true", "return undefined", "transform: returned undefined"},
+		{"return true", "return require('fs')", "transform: ReferenceError: require is not defined: waza has no Node.js"},
 	} {
 		spec := &eval.Grader{Type: "code", Transform: c.transform, Options: &CodeOptions{Function: c.body}}
 		b, err := gradertest.Registry.Bind(spec, env)
 		require.NoError(t, err)
 		_, err = b.Grade(t.Context(), s)
 		require.ErrorContains(t, err, c.want)
+	}
+	for _, c := range []struct{ transform, feedback string }{
+		{"return JSON.parse(output)", "transform: SyntaxError"},
+		{"return undefined", "transform: returned undefined"},
+		{"return null", "transform: returned null, which is no output"},
+	} { // neither the grader nor its opposite passes
+		spec := &eval.Grader{Type: "code", Transform: c.transform, Negate: true, Options: &CodeOptions{Function: "return true"}}
+		b, err := gradertest.Registry.Bind(spec, env)
+		require.NoError(t, err)
+		got, err := b.Grade(t.Context(), s)
+		require.NoError(t, err)
+		require.False(t, got.Passed)
+		require.Zero(t, got.Score)
+		require.Contains(t, got.Feedback, c.feedback)
 	}
 	_, err := gradertest.Registry.Bind(&eval.Grader{Type: "code", Options: &CodeOptions{Function: "return ("}}, env)
 	require.ErrorContains(t, err, "function: ")
