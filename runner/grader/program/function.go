@@ -78,12 +78,12 @@ func (g *functionGrader) score(value json.RawMessage) grader.Score {
 	case map[string]any:
 		passed, hasPass := v["pass"].(bool)
 		score, hasScore := v["score"].(float64)
-		reason, _ := v["reason"].(string)
-		if hasPass && hasScore {
+		reason, hasReason := v["reason"].(string)
+		if hasPass && hasScore && hasReason {
 			return grader.Score{Score: within(score), Passed: passed, Feedback: strings.TrimSpace(reason)}
 		}
 	}
-	return grader.Score{Undecided: true, Feedback: "the function must return true, false, a number, or an object with pass and score; it returned " +
+	return grader.Score{Undecided: true, Feedback: "the function must return true, false, a number, or an object with pass, score and reason; it returned " +
 		text.Clip(string(value), grader.ExcerptBytes)}
 }
 
