@@ -233,7 +233,7 @@ func TestPromptfooTransforms(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, map[string]string{
 		"async": "passed", "async for another": "failed", "nothing": "failed", "nothing at last": "failed", "null": "failed", "null of an output": "failed",
-		"exception": "failed",
+		"exception": "failed", "transform alone": "passed",
 	}, promptfooVerdicts(t, `
 description: transforms
 providers: [openai:gpt-4o]
@@ -241,6 +241,7 @@ prompts: ['Say abc']
 tests:
   - {description: async, options: {transform: Promise.resolve(output + 'd')}, assert: [{type: equals, value: ABCD, transform: output.toUpperCase()}]}
   - {description: async for another, options: {transform: Promise.resolve(output + 'd')}, assert: [{type: contains, value: Promise, transform: String(output)}]}
+  - {description: transform alone, options: {postprocess: output + 'p', transform: output + 't'}, assert: [{type: equals, value: abct}]}
   - {description: exception, options: {transform: JSON.parse(output).text}, assert: [{type: not-contains, value: a}]}
   - {description: nothing, options: {transform: output.none}, assert: [{type: contains, value: undefined, transform: String(output)}]}
   - {description: nothing at last, options: {transform: output.trim()}, assert: [{type: not-contains, value: a, transform: output.none}]}

@@ -45,7 +45,7 @@ func (c *caseTranslator) graders() []*yaml.Node {
 	c.addTransforms()
 	var asserts []part
 	sources := []part{c.standard.get("assert"), c.test.get("assert")}
-	if c.options["disableDefaultAsserts"].text() == "true" {
+	if c.test.get("options").get("disableDefaultAsserts").text() == "true" { // the default test cannot disable its own
 		sources = sources[1:]
 	}
 	for _, list := range sources {
@@ -675,10 +675,8 @@ func (c *caseTranslator) addTransforms() {
 	for _, t := range c.providerTransforms {
 		c.addTransform(t)
 	}
-	for _, key := range []string{"postprocess", "transform"} {
-		if t := c.options[key]; t.Node != nil {
-			c.addTransform(t)
-		}
+	if t := firstGiven(c.options["transform"], c.options["postprocess"]); t.Node != nil && !decode.IsNull(t.Node) { // postprocess is the older name
+		c.addTransform(t)
 	}
 }
 

@@ -2,6 +2,7 @@ package promptfoo
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -118,7 +119,7 @@ func (tr *translator) test(t part, number int, prompts []prompt) (tasks []*yaml.
 	if tr.exceeded() {
 		return nil
 	}
-	prompts = chosen(prompts, t.get("prompts"))
+	prompts = chosen(prompts, firstGiven(t.get("prompts"), tr.standard.get("prompts")))
 	count := len(prompts)
 	for _, v := range vars {
 		if count *= max(1, len(v.values)); count > maxCases {
@@ -214,13 +215,28 @@ func (c *caseTranslator) task(id string, p prompt) *yaml.Node {
 	if values := c.taskContext(); (c.code || c.usesContext) && c.spend(sizeOf(values)) {
 		inputs.Set("context", nodeOf(at, values))
 	}
-	if threshold, ok := c.threshold(firstPart(c.test.get("threshold"), c.standard.get("threshold"))); ok {
+	if threshold, ok := c.threshold(c.scoreThreshold()); ok {
 		task.Set("score_threshold", dialect.Scalar(c.test.Node, threshold))
 	}
 	if len(c.blocked) > 0 {
 		task.Set("blocked", dialect.Scalar(c.test.Node, strings.Join(c.blocked, "; ")))
 	}
 	return task.Node
+}
+
+// scoreThreshold returns the threshold of the test, else that of the default test.
+func (c *caseTranslator) scoreThreshold() part {
+	return firstGiven(c.test.get("threshold"), c.standard.get("threshold"))
+}
+
+// firstGiven returns the first part that is not null.
+func firstGiven(parts ...part) part {
+	for _, p := range parts {
+		if p.Node != nil && !decode.IsNull(p.Node) {
+			return p
+		}
+	}
+	return parts[0]
 }
 
 // promptOf returns the texts of a prompt for the case.
@@ -259,8 +275,17 @@ func (c *caseTranslator) place(p part) *yaml.Node {
 // taskContext returns what code of assertions sees of the case.
 func (c *caseTranslator) taskContext() map[string]any {
 	test := map[string]any{"vars": c.vars, "description": c.test.get("description").text()}
-	if metadata, err := valueOf(c.test.get("metadata").Node); err == nil && metadata != nil {
-		test["metadata"] = metadata
+	for _, p := range []part{c.standard.get("metadata"), c.test.get("metadata")} {
+		metadata, err := valueOf(p.Node)
+		own, isMap := metadata.(map[string]any)
+		shared, isMerged := test["metadata"].(map[string]any)
+		switch {
+		case err != nil || metadata == nil:
+		case isMap && isMerged:
+			maps.Copy(shared, own)
+		default:
+			test["metadata"] = metadata
+		}
 	}
 	return map[string]any{"vars": c.vars, "prompt": c.prompt, "test": test}
 }

@@ -69,7 +69,7 @@ func checkBody(body string) error {
 var (
 	needsNode = text.Pattern(`\brequire\s*\(|\bimport\s*\(|(?m:^\s*import\s)|\bfetch\s*\(|\bprocess\.(?:env|cwd|argv|mainModule)\b|\bBuffer\.|\bnew URL\b` +
 		`|\\[pP]\{|\btoLocale\w*String\s*\(|\bIntl\b|\bObject\.groupBy\b`)
-	needsResponse = text.Pattern(`\b(providerResponse|logProbs)\b|\bcontext\s*\??\.\s*(provider|trace|metadata)\b`)
+	needsResponse = text.Pattern(`\b(providerResponse|logProbs)\b|\bcontext\s*\??\.\s*(provider|trace|metadata|test\s*\??\.\s*(?:assert|options|threshold))\b`)
 )
 
 // fileBody returns the body of the function in a file: module.exports, export default or a named one. It is
