@@ -207,6 +207,8 @@ func TestPromptfooScores(t *testing.T) {
 		"all must pass": "failed", "half is enough": "passed", "half is too little": "failed", "heavy": "passed",
 		"weight 0": "passed", "set": "passed", "set without a threshold": "failed", "default threshold": "passed",
 		"no assertion can decide": "error", "cheap": "passed", "dear": "failed", "any score": "passed",
+		"set of weight 0": "error", "set of weight 0 and a threshold": "passed", "only weight 0": "failed", "only weight 0, any score": "passed",
+		"set of only weight 0": "failed",
 	}, promptfooVerdicts(t, `
 description: scores
 providers: [openai:gpt-4o]
@@ -225,6 +227,11 @@ tests:
   - {description: cheap, assert: [{type: cost, threshold: 1}]}
   - {description: dear, assert: [{type: cost, threshold: 0}]}
   - {description: any score, threshold: 0, assert: [{type: contains, value: z}]}
+  - {description: set of weight 0, assert: [{type: contains, value: a}, {type: assert-set, weight: 0, assert: [{type: similar, value: z}]}]}
+  - {description: set of weight 0 and a threshold, threshold: 1, assert: [{type: contains, value: a}, {type: assert-set, weight: 0, assert: [{type: contains, value: z}]}]}
+  - {description: only weight 0, threshold: 0.5, assert: [{type: contains, value: a, weight: 0}]}
+  - {description: 'only weight 0, any score', threshold: 0, assert: [{type: contains, value: z, weight: 0}]}
+  - {description: set of only weight 0, assert: [{type: assert-set, threshold: 0.5, assert: [{type: contains, value: a, weight: 0}]}]}
 `))
 }
 

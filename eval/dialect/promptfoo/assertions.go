@@ -51,7 +51,35 @@ func (c *caseTranslator) graders() []*yaml.Node {
 	for _, list := range sources {
 		asserts = append(asserts, c.listed(list)...)
 	}
-	return c.gradersOf(asserts)
+	return c.scored(c.test, asserts, c.scoreThreshold(), c.gradersOf(asserts))
+}
+
+// scored returns the graders of assertions whose score must reach a threshold. If none of them counts, their score
+// is 0, so that a grader which always fails is added.
+func (c *caseTranslator) scored(of part, asserts []part, threshold part, graders []*yaml.Node) []*yaml.Node {
+	least, _ := numberOf(threshold)
+	counts := func(a part) bool {
+		a, ok := c.resolved(a)
+		return !ok || !isZero(a.get("weight"))
+	}
+	if least <= 0 || len(graders) == 0 || slices.ContainsFunc(asserts, counts) {
+		return graders
+	}
+	at := c.place(of)
+	g := dialect.NewMap(at)
+	g.Set("type", dialect.Scalar(at, "code"))
+	g.Set("name", dialect.Scalar(at, fmt.Sprintf("%d: score", len(asserts)+1)))
+	g.Set("config", c.function(at, noScore).config.Node)
+	return append(graders, g.Node)
+}
+
+// noScore is the body of a function that fails.
+const noScore = `return {pass: false, score: 0, reason: "all assertions have the weight 0, so the score is 0"};`
+
+// mustPass reports whether an assertion is a set with the weight 0 that must pass, because no threshold decides.
+func (c *caseTranslator) mustPass(a part) bool {
+	_, hasThreshold := numberOf(c.scoreThreshold())
+	return a.get("type").text() == "assert-set" && isZero(a.get("weight")) && !hasThreshold
 }
 
 // listed returns the assertions of a list.
@@ -70,7 +98,7 @@ func (c *caseTranslator) gradersOf(asserts []part) (graders []*yaml.Node) {
 		if !ok {
 			continue
 		}
-		c.optional = optional || isZero(a.get("weight"))
+		c.optional = optional || isZero(a.get("weight")) && !c.mustPass(a)
 		g := c.grader(a, i+1)
 		if g != nil && !c.spend(nodeSize(g)) {
 			break
@@ -182,6 +210,10 @@ func (c *caseTranslator) grader(a part, position int) *yaml.Node {
 // set returns the group that an assert-set means; ok is false if it has no member.
 func (c *caseTranslator) set(a part) (s spec, ok bool) {
 	c.refuseIn(a, "assert-set.", setKeys)
+	if c.mustPass(a) {
+		c.block(a, "an assert-set with the weight 0 must pass although its score does not count: give it a weight")
+		return spec{}, false
+	}
 	members := c.listed(a.get("assert"))
 	for _, m := range members {
 		if m.get("type").text() == "assert-set" || m.get("$ref").Node != nil && c.refersToSet(m) {
@@ -196,7 +228,7 @@ func (c *caseTranslator) set(a part) (s spec, ok bool) {
 	}
 	at := c.place(a)
 	config := dialect.NewMap(at)
-	config.Set("graders", dialect.List(at, graders...))
+	config.Set("graders", dialect.List(at, c.scored(a, members, a.get("threshold"), graders)...))
 	if threshold, ok := c.threshold(a.get("threshold")); ok {
 		config.Set("threshold", dialect.Scalar(at, threshold))
 	}
