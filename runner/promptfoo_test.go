@@ -446,6 +446,15 @@ providers: [{id: %q, config: {body: x}}]
 prompts: [x]
 tests: [{description: any, assert: [{type: javascript, value: output.error === 'no messages'}]}]
 `, api.URL)))
+	require.Equal(t, map[string]string{"given": "passed", "none": "passed"}, promptfooAlone(t, fmt.Sprintf(`-- eval.yaml --
+description: variables
+providers: [{id: %q, config: {body: '{"messages": [{"content": "{{prompt}}"}, {"content": "{{a.b}}"}], "lang": "{{lang}}", "n": {{n}}}'}}]
+prompts: ["say \"hi\""]
+defaultTest: {vars: {n: 1}}
+tests:
+  - {description: given, vars: {lang: 'e"n', a: {b: c}}, assert: [{type: javascript, value: "output.lang === 'e\"n' && output.choices[0].text === 'say \"hi\" c'"}]}
+  - {description: none, assert: [{type: javascript, value: "output.lang === '' && output.choices[0].text === 'say \"hi\" '"}]}
+`, api.URL)))
 }
 
 // Providers that are programs get the prompt, their config and the variables of the test.

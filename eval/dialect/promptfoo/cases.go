@@ -287,5 +287,5 @@ func (c *caseTranslator) taskContext() map[string]any {
 			test["metadata"] = metadata
 		}
 	}
-	return map[string]any{"vars": c.vars, "prompt": c.prompt, "test": test}
+	return map[string]any{"vars": c.withRequested(c.vars), "prompt": c.prompt, "test": test}
 }

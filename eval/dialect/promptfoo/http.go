@@ -3,6 +3,7 @@ package promptfoo
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"waza/eval/decode"
 	"waza/eval/dialect"
 	"waza/eval/jsonwalk"
+	"waza/eval/template"
 	"waza/eval/text"
 )
 
@@ -94,9 +96,9 @@ func (p *provider) requestTexts(value any) (any, error) {
 		return list, nil
 	case map[string]any:
 		m := map[string]any{}
-		for key, item := range v {
+		for _, key := range slices.Sorted(maps.Keys(v)) { // variables and faults are reported in this order
 			var err error
-			if m[key], err = p.requestTexts(item); err != nil {
+			if m[key], err = p.requestTexts(v[key]); err != nil {
 				return nil, err
 			}
 		}
@@ -136,9 +138,48 @@ func (p *provider) requestText(s string) (_ string, err error) {
 			}
 			return "{{" + expression + "}}"
 		}
+		if !slices.Contains(p.requested, expression) && len(p.requested) < maxRequested {
+			p.requested = append(p.requested, expression)
+		}
 		return "{{context.vars." + expression + "}}"
 	})
 	return replaced, err
+}
+
+// maxRequested limits the variables of requests that get a value in tests without them.
+const maxRequested = 100
+
+// withRequested returns variables of a test with an empty text for each that requests name and the test lacks,
+// because waza sends a name without a value as it is.
+func (c *caseTranslator) withRequested(vars map[string]any) map[string]any {
+	for _, path := range c.requested {
+		keys := strings.Split(path, ".")
+		if _, known := template.Lookup(vars, keys); known {
+			continue
+		}
+		if !c.spend(len(vars) + 1) {
+			break
+		}
+		c.warn(c.test, "{{%s}} in the request: the test has no such variable, so it is empty", text.Clip(path, 60))
+		vars = withEmpty(vars, keys)
+	}
+	return vars
+}
+
+// withEmpty returns a copy of a map with an empty text at a path of keys. A value that is no map stays.
+func withEmpty(m map[string]any, keys []string) map[string]any {
+	m = maps.Clone(m)
+	if m == nil {
+		m = map[string]any{}
+	}
+	inner, isMap := m[keys[0]].(map[string]any)
+	switch _, exists := m[keys[0]]; {
+	case len(keys) == 1:
+		m[keys[0]] = ""
+	case isMap || !exists:
+		m[keys[0]] = withEmpty(inner, keys[1:])
+	}
+	return m
 }
 
 // parsedResponse is the body of the function that makes the output of a response without transformResponse.

@@ -45,7 +45,8 @@ type provider struct {
 	transforms []part
 	prompts    part // those that it gets; all if it lists none
 	isHTTP     bool
-	response   part // transformResponse
+	response   part     // transformResponse
+	requested  []string // variables that its requests name
 	env        *yaml.Node
 	words      []string // of the command that asks it, if it is a file
 	// usesContext means that it gets the variables of a test, which are the context of its task.
@@ -245,6 +246,9 @@ func (tr *translator) setProviders(config dialect.Map) {
 	}
 	tr.chosenBy, tr.providerTransforms = providers[0].prompts, providers[0].transforms
 	tr.isHTTP, tr.response = providers[0].isHTTP, providers[0].response
+	for _, p := range providers {
+		tr.requested = append(tr.requested, p.requested...)
+	}
 	tr.usesContext = slices.ContainsFunc(providers, func(p provider) bool { return p.usesContext })
 	for _, p := range providers[1:] {
 		if len(p.prompts.items()) > 0 || len(tr.chosenBy.items()) > 0 {

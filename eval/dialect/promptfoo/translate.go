@@ -30,11 +30,12 @@ type translator struct {
 	filesDeep int
 	tasks     int
 
-	chosenBy           part   // the prompts that the provider gets
-	providerTransforms []part // of all providers
-	isHTTP             bool   // all providers are HTTP APIs
-	response           part   // their transformResponse
-	usesContext        bool   // a provider gets the variables of tests
+	chosenBy           part     // the prompts that the provider gets
+	providerTransforms []part   // of all providers
+	isHTTP             bool     // all providers are HTTP APIs
+	response           part     // their transformResponse
+	requested          []string // variables that their requests name
+	usesContext        bool     // a provider gets the variables of tests
 }
 
 func translate(t *dialect.Translation) {

@@ -90,7 +90,7 @@ func (f *filler) body(body any) (s string, isJSON bool) {
 	if source, isText := body.(string); isText {
 		value, err := decoded(source)
 		if err != nil {
-			return f.text(source), false
+			return f.textBody(source)
 		}
 		body = value
 	}
@@ -102,6 +102,32 @@ func (f *filler) body(body any) (s string, isJSON bool) {
 		f.fail(err)
 	}
 	return string(data), true
+}
+
+// textBody returns a text as the body of a request. One that starts like JSON and is JSON with the values in it, such
+// as {"n": {{context.n}}}, is JSON. If it is JSON only with escaped values, these are in it.
+func (f *filler) textBody(source string) (s string, isJSON bool) {
+	left := f.left
+	s = f.text(source)
+	if start := strings.TrimSpace(source); !strings.HasPrefix(start, "[") && (!strings.HasPrefix(start, "{") || strings.HasPrefix(start, "{{")) {
+		return s, false
+	}
+	if _, err := decoded(s); err == nil {
+		return s, true
+	}
+	f.left = left
+	escaped := f.expanded(source, func(expr string) (string, bool) {
+		value, known := f.value(expr)
+		data, err := json.Marshal(value)
+		if err != nil || !known {
+			return value, known
+		}
+		return string(data[1 : len(data)-1]), true
+	})
+	if _, err := decoded(escaped); err == nil {
+		return escaped, true
+	}
+	return s, false
 }
 
 // decoded returns the value of a JSON text, with numbers as they are written.

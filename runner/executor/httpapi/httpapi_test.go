@@ -27,7 +27,7 @@ func load(t *testing.T, config string) (*eval.Suite, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "eval.yaml")
 	suite := "name: t\nconfig:\n  executor: http\n" + config +
-		"\ntasks: [{id: a, prompt: x, inputs: {context: {vars: {word: 'a\"b c', list: [1, {k: v}]}}}}]\n"
+		"\ntasks: [{id: a, prompt: x, inputs: {context: {vars: {word: 'a\"b c', list: [1, {k: v}]}, n: 7}}}]\n"
 	require.NoError(t, os.WriteFile(file, []byte(suite), 0o600))
 	s, found, err := eval.Load(file, eval.Options{Vocabulary: &eval.Vocabulary{Executors: []eval.Kind{Kind.Kind}}})
 	require.NoError(t, err)
@@ -66,13 +66,16 @@ func TestRequests(t *testing.T) {
 	t.Parallel()
 	address := echo(t)
 	for name, c := range map[string]struct{ config, want string }{
-		"get":    {"  url: ADDRESS/a/{{prompt}}?q={{context.vars.word}}", "GET /a/say%20%22hi%22?q=a%22b%20c   "},
-		"query":  {"  url: ADDRESS/?a=1\n  query: {q: '{{prompt}}'}", "GET /?a=1&q=say+%22hi%22   "},
-		"map":    {"  url: ADDRESS\n  body: {p: 'to {{prompt}}', n: 1, t: '{{task_id}}', u: '{{none}}'}", `POST / application/json  {"n":1,"p":"to say \"hi\"","t":"a","u":"{{none}}"}`},
-		"text":   {"  url: ADDRESS\n  body: 'p={{prompt}}'", `POST / text/plain; charset=utf-8  p=say "hi"`},
-		"JSON":   {"  url: ADDRESS\n  method: put\n  body: '{\"p\": \"{{prompt}}\", \"n\": 12345678901234567890}'", `PUT / application/json  {"n":12345678901234567890,"p":"say \"hi\""}`},
-		"values": {"  url: ADDRESS\n  body: ['{{context.vars.list}}', 'l {{context.vars.list}}', '{{context.vars.word}}']", `POST / application/json  [[1,{"k":"v"}],"l [1,{\"k\":\"v\"}]","a\"b c"]`},
-		"header": {"  url: ADDRESS\n  headers: {Authorization: 'Bearer {{env.API_KEY}}', Content-Type: a/b}\n  body: ''", "POST / a/b Bearer sk-secret-0123456789 "},
+		"get":     {"  url: ADDRESS/a/{{prompt}}?q={{context.vars.word}}", "GET /a/say%20%22hi%22?q=a%22b%20c   "},
+		"query":   {"  url: ADDRESS/?a=1\n  query: {q: '{{prompt}}'}", "GET /?a=1&q=say+%22hi%22   "},
+		"map":     {"  url: ADDRESS\n  body: {p: 'to {{prompt}}', n: 1, t: '{{task_id}}', u: '{{none}}'}", `POST / application/json  {"n":1,"p":"to say \"hi\"","t":"a","u":"{{none}}"}`},
+		"text":    {"  url: ADDRESS\n  body: 'p={{prompt}}'", `POST / text/plain; charset=utf-8  p=say "hi"`},
+		"JSON":    {"  url: ADDRESS\n  method: put\n  body: '{\"p\": \"{{prompt}}\", \"n\": 12345678901234567890}'", `PUT / application/json  {"n":12345678901234567890,"p":"say \"hi\""}`},
+		"value":   {"  url: ADDRESS\n  body: '{\"l\": {{context.vars.list}}}'", `POST / application/json  {"l": [1,{"k":"v"}]}`},
+		"both":    {"  url: ADDRESS\n  body: '[\"{{prompt}}\", \"{{context.vars.word}}\", [{{context.n}}]]'", `POST / application/json  ["say \"hi\"", "a\"b c", [7]]`},
+		"no JSON": {"  url: ADDRESS\n  body: '[x] {{prompt}}'", `POST / text/plain; charset=utf-8  [x] say "hi"`},
+		"values":  {"  url: ADDRESS\n  body: ['{{context.vars.list}}', 'l {{context.vars.list}}', '{{context.vars.word}}']", `POST / application/json  [[1,{"k":"v"}],"l [1,{\"k\":\"v\"}]","a\"b c"]`},
+		"header":  {"  url: ADDRESS\n  headers: {Authorization: 'Bearer {{env.API_KEY}}', Content-Type: a/b}\n  body: ''", "POST / a/b Bearer sk-secret-0123456789 "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,7 @@ type Options struct {
 	// Parameters that are added to the query of the address.
 	Query map[string]string `yaml:"query" json:",omitempty"`
 	// Body of the requests: a map or a list, which is sent as JSON, or a text. In a text that is JSON, values are
-	// escaped, too. A text in it that is nothing but a variable becomes the map or list that the variable's value is
+	// escaped, too; also in one that only their values make JSON, such as `{"n": {{context.n}}}`. A text in it that is nothing but a variable becomes the map or list that the variable's value is
 	// in JSON.
 	Body any `yaml:"body" json:",omitempty"`
 	// Path to the answer in a response that is JSON, by keys and indexes: choices.0.message.content. When absent, the
