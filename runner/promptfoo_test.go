@@ -47,6 +47,9 @@ func TestPromptfooAssertions(t *testing.T) {
 		{"not-icontains", "Abc", "ab", "xaBCx"},
 		{"contains-any", "[a.c, d]", "xd", "abc D"},
 		{"contains-any", "'a.c, d'", "xd", "abc D"},
+		{"contains-any", `'"a, b", c'`, "a, b", `"a b"`},
+		{"contains-all", `'"a, b" , c"d'`, `a, b c"d`, "a, b c"},
+		{"equals", "''", "", "a"},
 		{"not-contains-any", "[a.c, d]", "abc D", "xd"},
 		{"icontains-any", "[a.c, d]", "A.C", "abc"},
 		{"not-icontains-any", "[a.c, d]", "abc", "A.C"},
@@ -162,6 +165,8 @@ func TestPromptfooSteps(t *testing.T) {
 		{"not-trajectory:tool-used", "{pattern: 'a?', min: 2}", "ab", "ab ac"},
 		{"trajectory:tool-used", "{name: 'a(b)'}", "a(b)", "ab"},
 		{"trajectory:tool-args-match", "{name: a, args: {q: {r: 1}}}", `a={"q":{"r":1,"s":2},"t":3}`, `a={"q":{"r":2}}`},
+		{"trajectory:tool-used", "{name: a, min: null, max: null}", "a a a", "b"},
+		{"trajectory:tool-args-match", "{name: a, args: {q: {}}}", `a={"q":{"r":2}}`, `a={"q":1}`},
 		{"trajectory:tool-args-match", "{name: a, args: {q: [1]}}", `a={"q":[1]}`, `a={"q":[1,2]}`},
 		{"trajectory:tool-args-match", "{name: a, args: {q: 1}, mode: exact}", `a={"q":1}`, `a={"q":1,"r":2}`},
 		{

@@ -266,8 +266,10 @@ func (c *caseTranslator) check(a part, kind string) (s spec, ok bool) {
 	case "latency", "cost", "levenshtein", "word-count":
 		return c.limit(a, kind, value)
 	case "skill-used":
+		c.warnSteps(kind)
 		return c.skillUsed(a, value, strings.HasPrefix(a.get("type").text(), "not-"))
 	case "trajectory:tool-used", "trajectory:tool-args-match", "trajectory:tool-sequence", "trajectory:step-count":
+		c.warnSteps(kind)
 		return c.trajectory(a, kind, value)
 	case "bleu", "gleu", "rouge-n":
 		return c.overlap(a, kind, value)
@@ -385,13 +387,31 @@ func (c *caseTranslator) loaded(ref string) (any, error) {
 	return strings.TrimSpace(content), err
 }
 
+// betweenCommas returns the texts between commas. A text in double quotes can contain commas.
+func betweenCommas(s string) (texts []string) {
+	quoted, start := false, 0
+	for i := 0; i <= len(s); i++ {
+		switch {
+		case i < len(s) && s[i] == '"' && (quoted || strings.TrimSpace(s[start:i]) == "" && strings.Contains(s[i+1:], `"`)):
+			quoted = !quoted
+		case i == len(s) || s[i] == ',' && !quoted:
+			item := strings.TrimSpace(s[start:i])
+			if len(item) > 1 && item[0] == '"' && item[len(item)-1] == '"' {
+				item = item[1 : len(item)-1]
+			}
+			texts, start = append(texts, item), i+1
+		}
+	}
+	return texts
+}
+
 // textsOf returns the texts of a value: a list, or for types that take several, texts between commas.
 func textsOf(value any, several bool) (texts []string) {
 	list, isList := value.([]any)
 	switch s, isText := value.(string); {
 	case several && isText:
-		for item := range strings.SplitSeq(s, ",") {
-			list = append(list, strings.TrimSpace(item))
+		for _, item := range betweenCommas(s) {
+			list = append(list, item)
 		}
 	case !isList:
 		list = []any{value}
@@ -410,6 +430,10 @@ func (c *caseTranslator) texts(a part, kind string, value any) (s spec, ok bool)
 		if kind == "equals" {
 			return c.function(at, equalsJSON(value)), true
 		}
+	}
+	if value == nil && kind == "equals" {
+		c.block(a, "equals needs a value; write '' for an output that is empty")
+		return spec{}, false
 	}
 	several := strings.HasSuffix(kind, "-any") || strings.HasSuffix(kind, "-all")
 	values := textsOf(value, several)

@@ -49,6 +49,8 @@ type provider struct {
 	requested  []string // variables that its requests name
 	env        *yaml.Node
 	words      []string // of the command that asks it, if it is a file
+	// hasSteps means that it can report the steps of an agent.
+	hasSteps bool
 	// usesContext means that it gets the variables of a test, which are the context of its task.
 	usesContext bool
 }
@@ -140,7 +142,7 @@ func (p *provider) program(id string) bool {
 		p.settings.Set("executor", dialect.Scalar(p.at, "command"))
 		p.settings.Set("command", dialect.Scalar(p.at, strings.TrimSpace(command)+programArguments))
 		p.settings.Set("prompt_as", dialect.Scalar(p.at, "env"))
-		p.usesContext = true
+		p.hasSteps, p.usesContext = true, true
 	case id == "echo":
 		p.settings = dialect.NewMap(p.at)
 		p.settings.Set("executor", dialect.Scalar(p.at, "command"))
@@ -246,6 +248,7 @@ func (tr *translator) setProviders(config dialect.Map) {
 	}
 	tr.chosenBy, tr.providerTransforms = providers[0].prompts, providers[0].transforms
 	tr.isHTTP, tr.response = providers[0].isHTTP, providers[0].response
+	tr.stepless = !slices.ContainsFunc(providers, func(p provider) bool { return p.hasSteps })
 	for _, p := range providers {
 		tr.requested = append(tr.requested, p.requested...)
 	}

@@ -1,11 +1,13 @@
 package promptfoo
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
 
+	"waza/eval/decode"
 	"waza/eval/dialect"
 	"waza/eval/jsonwalk"
 	"waza/eval/text"
@@ -41,6 +43,15 @@ func (c *caseTranslator) trajectory(a part, kind string, value any) (s spec, ok 
 	config.Set("language", dialect.Scalar(at, "javascript"))
 	config.Set("assertions", dialect.Texts(at, source))
 	return spec{kind: "code", config: config, inverse: true}, true
+}
+
+// warnSteps warns about assertions that decide by steps if no provider of the file reports any. With not-, such an
+// assertion passes. The case is not blocked, because an agent that replaces the providers has steps.
+func (c *caseTranslator) warnSteps(kind string) {
+	if c.stepless {
+		providers := cmp.Or(decode.Lookup(c.root, "providers"), decode.Lookup(c.root, "targets"))
+		c.warn(part{providers, c.Source}, "%s decides by the steps of an agent, and these providers report none: run the file with --agent NAME", kind)
+	}
 }
 
 // trajectoryFault returns the fault of the value of an assertion about steps.

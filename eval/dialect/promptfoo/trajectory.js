@@ -29,19 +29,19 @@
 			(!wanted(m) || step.names.some(n => glob(n, wanted(m))));
 	};
 	const shown = list => list.length ? list.map(s => s.names[0]).join(", ") : "none";
-	const within = (n, min, max) => n >= min && (max === undefined || n <= max);
+	const within = (n, min, max) => n >= min && (max == null || n <= max);
 	const decide = (pass, reason) => {
 		if (pass === check.inverse) throw new Error(reason + "; steps: " + shown(check.kind === "step-count" ? steps : tools));
 		return true;
 	};
 	const v = check.value;
 	const partly = (got, want) => Array.isArray(want) ? Array.isArray(got) && got.length === want.length && want.every((w, i) => partly(got[i], w)) :
-		isMap(want) ? Object.keys(want).every(k => has(got, k) && partly(got[k], want[k])) : same(got, want);
+		isMap(want) ? isMap(got) && Object.keys(want).every(k => has(got, k) && partly(got[k], want[k])) : same(got, want);
 	switch (check.kind) {
 	case "tool-used": {
 		if (isMap(v)) {
 			const n = tools.filter(s => matches(s, v)).length;
-			return decide(within(n, v.min === undefined ? 1 : v.min, v.max), n + " calls of " + wanted(v));
+			return decide(within(n, v.min == null ? 1 : v.min, v.max), n + " calls of " + wanted(v));
 		}
 		const used = [].concat(v).filter(m => tools.some(s => matches(s, m)));
 		return decide(check.inverse ? used.length > 0 : used.length === [].concat(v).length,

@@ -34,6 +34,7 @@ type translator struct {
 	providerTransforms []part   // of all providers
 	isHTTP             bool     // all providers are HTTP APIs
 	response           part     // their transformResponse
+	stepless           bool     // no provider reports steps
 	requested          []string // variables that their requests name
 	usesContext        bool     // a provider gets the variables of tests
 }
