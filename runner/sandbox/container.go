@@ -65,6 +65,9 @@ func (s *Sandboxes) Prepare(ctx context.Context) error {
 	return nil
 }
 
+// ErrMeddled is the error of a program that would find files of an earlier program in its Elsewhere.
+var ErrMeddled = container.ErrMeddled
+
 // image returns the image of a task that can have one of its own.
 func (p *Policy) image(own surroundings.SandboxImage) container.Image {
 	if own == (surroundings.SandboxImage{}) {

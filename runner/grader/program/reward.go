@@ -199,6 +199,9 @@ func (g *rewardGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Sco
 	}
 	defer os.RemoveAll(box.dir)
 	said, err := g.run(ctx, s, box, workspace)
+	if errors.Is(err, sandbox.ErrMeddled) { // an error would not count
+		return grader.Score{Feedback: err.Error()}, nil
+	}
 	if err != nil {
 		return grader.Score{}, err
 	}

@@ -17,17 +17,16 @@ import (
 	"time"
 )
 
-// copyIn copies the files of a program into a container. They belong to the container's user there,
-// as does the home directory.
-func (c *Containers) copyIn(b *box, p *Program, mounts []Mount) error {
-	home := p.home(mounts)
-	if home == "" && len(p.In) == 0 {
+// copyIn copies directories and files of a program into a container. They belong to the container's user
+// there, as does the home directory, which can be empty.
+func (c *Containers) copyIn(b *box, home string, paths []string, places []Place) error {
+	if home == "" && len(paths) == 0 {
 		return nil
 	}
 	r, w := io.Pipe()
 	written := make(chan error, 1)
 	go func() {
-		err := writeArchive(w, home, p.In, p.Places)
+		err := writeArchive(w, home, paths, places)
 		w.CloseWithError(err)
 		written <- err
 	}()
@@ -241,6 +240,11 @@ func (c *Containers) copyPlace(b *box, root *os.Root, dir string, place Place, l
 
 // copyTo replaces the content of a directory, or the one file only of it, by that at a path of a container.
 func (c *Containers) copyTo(b *box, inside string, root *os.Root, only string, limit int64) error {
+	return c.copyFrom(b, inside, func(r io.Reader) error { return replaceIn(root, only, r, limit) })
+}
+
+// copyFrom passes an archive with a directory or a file of a container to a function.
+func (c *Containers) copyFrom(b *box, inside string, read func(io.Reader) error) error {
 	r, w := io.Pipe()
 	copied := make(chan error, 1)
 	go func() {
@@ -248,7 +252,7 @@ func (c *Containers) copyTo(b *box, inside string, root *os.Root, only string, l
 		w.CloseWithError(cmp.Or(err, io.EOF))
 		copied <- err
 	}()
-	err := replaceIn(root, only, r, limit)
+	err := read(r)
 	if err == nil {
 		_, err = io.Copy(io.Discard, r) // the engine writes blocks of zeros at the end
 	}

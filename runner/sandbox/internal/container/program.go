@@ -175,11 +175,7 @@ func (c *Containers) start(of Box, p Program) (child, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.removeStale(b, p.Places)
-	if err == nil {
-		err = c.copyIn(b, &p, of.Mounts)
-	}
-	if err != nil {
+	if err = c.fill(b, &p, of.Mounts); err != nil {
 		c.release(b)
 		return nil, err
 	}

@@ -1,9 +1,17 @@
 package container
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -58,23 +66,121 @@ func (c *Containers) spoil(s *state, fault error) {
 	s.fault = fault
 }
 
-// removeStale removes what earlier programs of the state wrote to places that must be new. It needs the
-// program rm of the image.
-func (c *Containers) removeStale(b *box, places []Place) error {
-	args := []string{"exec", "--user=0", b.name, "rm", "-rf", "--"}
-	n := len(args)
-	for _, p := range places {
-		if p.Fresh && b.state != nil {
-			args = append(args, p.Target)
+// ErrMeddled is the error of a program whose new directories contain other files than those that were
+// copied to them, because an earlier program of the state replaced programs of the container.
+var ErrMeddled = errors.New("an earlier program changed the container so that files appear where new ones are copied")
+
+// fill copies the files of a program into a container. Places that must be new follow last, because
+// links of earlier programs can lead from them to other files of the program.
+func (c *Containers) fill(b *box, p *Program, mounts []Mount) error {
+	var fresh, others []string
+	for _, dir := range p.In {
+		if at := placeAt(p.Places, filepath.Clean(dir)); at != nil && at.Fresh && b.state != nil {
+			fresh = append(fresh, dir)
+		} else {
+			others = append(others, dir)
 		}
 	}
-	if len(args) == n {
-		return nil
+	if err := c.copyIn(b, p.home(mounts), others, p.Places); err != nil || len(fresh) == 0 {
+		return err
 	}
-	if _, err := c.engine.output(context.Background(), commandTime, args...); err != nil {
+	if err := c.removeStale(b, p.Places); err != nil {
+		return err
+	}
+	if err := c.copyIn(b, "", fresh, p.Places); err != nil {
+		return err
+	}
+	for _, dir := range fresh {
+		if err := c.checkFresh(b, placeAt(p.Places, filepath.Clean(dir))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeStale removes what earlier programs of the state wrote to places that must be new, and links and
+// files in the place of the directories above. It needs the program rm of the image.
+func (c *Containers) removeStale(b *box, places []Place) error {
+	var targets, above []string
+	for _, p := range places {
+		if !p.Fresh {
+			continue
+		}
+		targets = append(targets, p.Target)
+		n := len(above)
+		for dir := path.Dir(p.Target); dir != "/"; dir = path.Dir(dir) {
+			above = slices.Insert(above, n, dir) // the outermost first
+		}
+	}
+	if len(above) > 0 {
+		// rm without -r fails for directories, which remain.
+		_, _ = c.engine.output(context.Background(), commandTime, append([]string{"exec", "--user=0", b.name, "rm", "-f", "--"}, above...)...)
+	}
+	if _, err := c.engine.output(context.Background(), commandTime, append([]string{"exec", "--user=0", b.name, "rm", "-rf", "--"}, targets...)...); err != nil {
 		return fmt.Errorf("files of an earlier program cannot be removed from the container: %w", err)
 	}
 	return nil
+}
+
+// checkFresh returns [ErrMeddled] unless a place contains exactly the files that were copied to it. It needs
+// no program of the image.
+func (c *Containers) checkFresh(b *box, place *Place) error {
+	root, err := os.OpenRoot(place.Source)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	missing := 0
+	if err := fs.WalkDir(root.FS(), ".", func(string, fs.DirEntry, error) error { missing++; return nil }); err != nil {
+		return err
+	}
+	err = c.copyFrom(b, place.Target, func(r io.Reader) error {
+		for t := tar.NewReader(r); ; missing-- {
+			h, err := t.Next()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if err := checkCopied(root, t, h); err != nil {
+				return err
+			}
+		}
+	})
+	if err == nil && missing != 0 {
+		err = ErrMeddled
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", place.Target, err)
+	}
+	return nil
+}
+
+// checkCopied returns [ErrMeddled] unless an entry of an archive is a directory or a file of root.
+func checkCopied(root *os.Root, r io.Reader, h *tar.Header) error {
+	name, ok := inside(h.Name)
+	if !ok {
+		return ErrMeddled
+	}
+	info, err := root.Lstat(name)
+	switch {
+	case err != nil:
+		return ErrMeddled
+	case info.IsDir() && h.Typeflag == tar.TypeDir:
+		return nil
+	case !info.Mode().IsRegular() || h.Typeflag != tar.TypeReg || info.Size() != h.Size:
+		return ErrMeddled
+	}
+	want, err := root.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	got, err := io.ReadAll(io.LimitReader(r, h.Size))
+	if err == nil && !bytes.Equal(got, want) {
+		err = ErrMeddled
+	}
+	return err
 }
 
 // keep makes an image of a container whose program has ended.

@@ -62,6 +62,59 @@ func TestState(t *testing.T) {
 	require.Len(t, images, 1)
 }
 
+// An earlier program cannot give a later one files in its new directories: neither by links, nor by files
+// in place of directories, nor by replaced programs.
+func TestStateForged(t *testing.T) {
+	state := standIn(t, "docker")
+	c := open(t)
+	defer c.Close()
+	box := container.Box{Image: container.Image{Name: "debian"}}
+	for name, agent := range map[string]string{
+		"a link to the workspace": "rm -rf ../logs; ln -s app/l ../logs",
+		"a link to the directory": "rm -rf ../logs; mkdir ../logs; ln -s ../app/l/verifier ../logs/verifier",
+		"a file":                  "rm -rf ../logs; echo >../logs",
+		"its own file":            "rm -rf ../logs; mkdir -p ../logs/verifier; echo 1 >../logs/verifier/reward",
+	} {
+		for _, replaced := range []bool{false, true} {
+			dir, logs, tests := t.TempDir(), t.TempDir(), t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(tests, "test.sh"), []byte("planned"), 0o600))
+			p := program(dir, "sh", "-c", "mkdir -p l/verifier; echo 1 >l/verifier/reward; "+agent)
+			p.Places = []container.Place{{Source: dir, Target: "/app"}}
+			p.State, p.Keep = name, true
+			out, err := run(t, c, box, p)
+			require.NoError(t, err, name+out)
+			if replaced {
+				require.NoError(t, os.WriteFile(filepath.Join(state, "replaced-rm"), nil, 0o600))
+			}
+			p = program(dir, "sh", "-c", "ls ../logs/verifier; cat ../tests/test.sh; echo 0 >../logs/verifier/score")
+			p.In, p.Out = []string{dir, logs, tests}, []string{logs}
+			p.Places = []container.Place{
+				{Source: dir, Target: "/app"}, {Source: logs, Target: "/logs/verifier", Fresh: true}, {Source: tests, Target: "/tests", Fresh: true},
+			}
+			p.State = name
+			out, err = run(t, c, box, p)
+			if replaced {
+				switch name {
+				case "a link to the directory": // a copy replaces it
+					require.NoError(t, err)
+					require.NoFileExists(t, filepath.Join(logs, "reward"))
+				case "a file": // nothing can be copied there
+					require.ErrorContains(t, err, "cannot be copied into the container")
+				default:
+					require.ErrorIs(t, err, container.ErrMeddled, name)
+				}
+				require.NoError(t, os.Remove(filepath.Join(state, "replaced-rm")))
+			} else {
+				require.NoError(t, err, name+out)
+				require.Equal(t, "planned", out, name)
+				require.NoFileExists(t, filepath.Join(logs, "reward"), name)
+				require.FileExists(t, filepath.Join(logs, "score"), name)
+			}
+			c.Forget(name)
+		}
+	}
+}
+
 // A program cannot use the files of one that is still running, and links that a program leaves do not
 // lead out of the directory.
 func TestStateRefuses(t *testing.T) {
