@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -101,7 +102,10 @@ func walk(t *tar.Writer, root *os.Root, only, dir string, places []Place) error 
 // writeArchiveOf writes an archive with a file or a directory of root, as the engine does: named by its
 // last element.
 func writeArchiveOf(w io.Writer, root *os.Root, name string) error {
-	info, err := root.Stat(name)
+	info, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return errGone
+	}
 	if err != nil {
 		return err
 	}
@@ -206,7 +210,11 @@ func (c *Containers) copyOut(b *box, p *Program, path string) error {
 		return err
 	}
 	defer root.Close()
-	if err := c.copyTo(b, pathInside(p.Places, path), root, only, p.MaxOut); err != nil || only != "" {
+	err = c.copyTo(b, pathInside(p.Places, path), root, only, p.MaxOut)
+	if errors.Is(err, errGone) {
+		return os.RemoveAll(path)
+	}
+	if err != nil || only != "" {
 		return err
 	}
 	for _, place := range below(p.Places, path) {
@@ -218,11 +226,22 @@ func (c *Containers) copyOut(b *box, p *Program, path string) error {
 }
 
 // copyPlace replaces a directory in root, whose path is dir, by the one at its place in a container. The
-// program can have replaced the directories above by links, which do not lead out of root.
+// program can have replaced the directories above by links or files.
 func (c *Containers) copyPlace(b *box, root *os.Root, dir string, place Place, limit int64) error {
 	rel, err := filepath.Rel(dir, place.Source)
 	if err != nil {
 		return err
+	}
+	for above := "."; above != rel; {
+		name, _, _ := strings.Cut(strings.TrimPrefix(rel, above+"/"), "/")
+		if above = filepath.Join(above, name); above == rel {
+			break
+		}
+		if info, err := root.Lstat(above); err == nil && !info.IsDir() {
+			if err := root.Remove(above); err != nil {
+				return err
+			}
+		}
 	}
 	if err := root.RemoveAll(rel); err != nil { // the link to the place
 		return err
@@ -235,7 +254,11 @@ func (c *Containers) copyPlace(b *box, root *os.Root, dir string, place Place, l
 		return err
 	}
 	defer at.Close()
-	return c.copyTo(b, place.Target, at, "", limit)
+	err = c.copyTo(b, place.Target, at, "", limit)
+	if errors.Is(err, errGone) {
+		return root.RemoveAll(rel)
+	}
+	return err
 }
 
 // copyTo replaces the content of a directory, or the one file only of it, by that at a path of a container.
@@ -257,10 +280,24 @@ func (c *Containers) copyFrom(b *box, inside string, read func(io.Reader) error)
 		_, err = io.Copy(io.Discard, r) // the engine writes blocks of zeros at the end
 	}
 	r.CloseWithError(errTooLarge)
-	if fault := <-copied; fault != nil && err == nil {
+	if fault := <-copied; fault != nil && (err == nil || errors.Is(err, fault)) {
 		err = fault
+		if isMissing(fault, inside) {
+			err = errGone
+		}
 	}
 	return err
+}
+
+// errGone is the error of a directory that a program removed, or replaced by something else.
+var errGone = errors.New("the directory became something else")
+
+// isMissing reports whether an error of the engine's command cp means that a path does not exist in a container.
+// Engines have no exit code for it.
+func isMissing(err error, inside string) bool {
+	text := strings.ToLower(err.Error())
+	return strings.Contains(text, strings.ToLower(path.Base(inside))) &&
+		slices.ContainsFunc([]string{"no such file or directory", "could not find the file", "not a directory"}, func(s string) bool { return strings.Contains(text, s) })
 }
 
 var errTooLarge = errors.New("the copy has ended")
@@ -317,6 +354,7 @@ type extraction struct {
 	root        *os.Root
 	only        string // the one file to replace; empty means all
 	whole       bool   // names are those of root, not of a directory in which it is
+	started     bool   // the first entry is read
 	left, limit int64
 	modes       map[string]fs.FileMode // of directories, which are set at the end
 }
@@ -369,6 +407,10 @@ func (x *extraction) entry(t *tar.Reader, h *tar.Header) error {
 		}
 		name = x.only
 	}
+	if !x.started && !x.whole && x.only == "" && h.Typeflag != tar.TypeDir {
+		return errGone
+	}
+	x.started = true
 	mode := fs.FileMode(h.Mode).Perm()
 	switch h.Typeflag {
 	case tar.TypeDir:

@@ -22,7 +22,8 @@ type Program struct {
 	// In are directories and files that are copied into the container, to the same paths.
 	In []string
 	// Out are those of In that are copied out when the program has ended. They replace their
-	// originals.
+	// originals. The original of a directory that the program removed, or replaced by something else, is
+	// removed.
 	Out []string
 	// Places are directories of In, or in them, that are elsewhere in the container. Their own paths
 	// lead to them. Engines with images only.

@@ -218,9 +218,13 @@ func (b *bundle) copyOut(path string) error {
 		return err
 	}
 	defer root.Close()
-	return transfer(func(w *os.File) error { return writeArchiveOf(w, root, nameInside(path)) }, func(r *os.File) error {
+	err = transfer(func(w *os.File) error { return writeArchiveOf(w, root, nameInside(path)) }, func(r *os.File) error {
 		return replace(path, r, b.program.MaxOut)
 	})
+	if errors.Is(err, errGone) {
+		return os.RemoveAll(path)
+	}
+	return err
 }
 
 // close deletes the bundle.

@@ -115,6 +115,32 @@ func TestStateForged(t *testing.T) {
 	}
 }
 
+// The directories of this machine disappear when a program removes or replaces their places, which is no
+// error of the program.
+func TestDirectoriesGone(t *testing.T) {
+	standIn(t, "docker")
+	c := open(t)
+	defer c.Close()
+	box := container.Box{Image: container.Image{Name: "debian"}}
+	for _, line := range []string{"rm -rf ../app", "rm -rf ../app; echo >../app", "rm -rf ../app; ln -s etc ../app"} {
+		dir := t.TempDir()
+		p := program(dir, "sh", "-c", line)
+		p.Places = []container.Place{{Source: dir, Target: "/app"}}
+		_, err := run(t, c, box, p)
+		require.NoError(t, err, line)
+		require.NoDirExists(t, dir, line)
+
+		dir = t.TempDir()
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, ".outside", "app"), 0o755))
+		p = program(dir, "sh", "-c", line)
+		p.Places = []container.Place{{Source: dir, Target: "/work"}, {Source: filepath.Join(dir, ".outside", "app"), Target: "/app"}}
+		_, err = run(t, c, box, p)
+		require.NoError(t, err, line)
+		require.DirExists(t, dir, line)
+		require.NoDirExists(t, filepath.Join(dir, ".outside", "app"), line)
+	}
+}
+
 // A program cannot use the files of one that is still running, and links that a program leaves do not
 // lead out of the directory.
 func TestStateRefuses(t *testing.T) {
@@ -138,11 +164,13 @@ func TestStateRefuses(t *testing.T) {
 	require.NoError(t, err)
 
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, ".outside", "root"), 0o755))
-	p = program(dir, "sh", "-c", "rm -r .outside; ln -s "+outside+" .outside")
+	p = program(dir, "sh", "-c", "echo x >../root/x; rm -r .outside; ln -s "+outside+" .outside")
 	p.Places = []container.Place{{Source: dir, Target: "/app"}, {Source: filepath.Join(dir, ".outside", "root"), Target: "/root"}}
 	_, err = run(t, c, box, p)
-	require.ErrorContains(t, err, "cannot be copied from the container")
+	require.NoError(t, err)
 	require.FileExists(t, filepath.Join(outside, "kept"))
+	require.FileExists(t, filepath.Join(dir, ".outside", "root", "x"))
+	require.NoDirExists(t, filepath.Join(outside, "root"))
 
 	require.NoError(t, os.WriteFile(filepath.Join(state, "fails-commit"), []byte("no space left\n"), 0o600))
 	p = program(t.TempDir(), "true")
