@@ -1,7 +1,9 @@
 package runner_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"waza/runner/executor"
 	"waza/runner/plan"
+	"waza/runner/proc"
 	"waza/runner/record"
 	"waza/runner/runnertest"
 )
@@ -20,11 +23,14 @@ func TestAgentTimeout(t *testing.T) {
 	for name, c := range map[string]struct {
 		keys, file string
 		verdict    record.Verdict
+		fault      error // after the end of the agent
 	}{
-		"done in time":   {"agent_timeout_seconds: 0.05", "answer.txt", record.Passed},
-		"nothing done":   {"agent_timeout_seconds: 0.05", "other.txt", record.Failed},
-		"of the trial":   {"timeout_seconds: 0.05", "answer.txt", record.TimedOut},
-		"the trial wins": {"timeout_seconds: 0.05, agent_timeout_seconds: 9", "answer.txt", record.TimedOut},
+		"done in time":   {"agent_timeout_seconds: 0.05", "answer.txt", record.Passed, nil},
+		"nothing done":   {"agent_timeout_seconds: 0.05", "other.txt", record.Failed, nil},
+		"of the trial":   {"timeout_seconds: 0.05", "answer.txt", record.TimedOut, nil},
+		"the trial wins": {"timeout_seconds: 0.05, agent_timeout_seconds: 9", "answer.txt", record.TimedOut, nil},
+		"another fault":  {"agent_timeout_seconds: 0.05", "answer.txt", record.Errored, errors.New("no space left")},
+		"files are lost": {"agent_timeout_seconds: 0.05", "answer.txt", record.Errored, &proc.LostError{Err: context.DeadlineExceeded}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -37,7 +43,7 @@ func TestAgentTimeout(t *testing.T) {
 					return "", err
 				}
 				<-ctx.Done()
-				return "", context.Cause(ctx)
+				return "", cmp.Or(c.fault, context.Cause(ctx))
 			})
 			suite := filepath.Join(t.TempDir(), "eval.yaml")
 			require.NoError(t, os.WriteFile(suite, []byte("name: slow\nconfig: {executor: agent}\ntasks:\n"+

@@ -257,12 +257,24 @@ func (p *Process) wait(pipes *pipes) {
 	if !p.sealed {
 		guardGroup('-', p.Pid())
 	}
-	p.err = killed
-	if killed == nil {
+	var lost *LostError
+	switch {
+	case killed == nil:
 		p.err = err
+	case errors.As(err, &lost):
+		p.err = fmt.Errorf("%w; %w", killed, lost)
+	default:
+		p.err = killed
 	}
 	close(p.done)
 }
+
+// A LostError means that the files of a program that has ended, or was killed, are lost.
+type LostError struct{ Err error }
+
+func (e *LostError) Error() string { return e.Err.Error() }
+
+func (e *LostError) Unwrap() error { return e.Err }
 
 // checkDir returns the reason why the working directory does not exist; nil if it does.
 func (c *Command) checkDir() error {

@@ -53,13 +53,16 @@ func (s *Sandboxes) openContainers() error {
 	return nil
 }
 
-// Prepare makes the image of the policy available: it pulls or builds it, which can take minutes. It
-// does nothing for other tiers than Container.
-func (s *Sandboxes) Prepare(ctx context.Context) error {
-	if s.Tier() != record.TierContainer || s.policy.Image == (surroundings.SandboxImage{}) {
+// Prepare makes the image of a task available, or that of the policy if the task has none: it pulls or
+// builds it, which can take minutes. It does nothing for other tiers than Container, and without an image.
+func (s *Sandboxes) Prepare(ctx context.Context, own surroundings.SandboxImage) error {
+	if s.Tier() != record.TierContainer || s.policy.image(own) == (container.Image{}) {
 		return nil
 	}
-	if err := s.containers.Prepare(ctx, s.policy.image(surroundings.SandboxImage{})); err != nil {
+	if err := s.containers.Prepare(ctx, s.policy.image(own)); err != nil {
+		if own != (surroundings.SandboxImage{}) {
+			return err
+		}
 		return fmt.Errorf("config.sandbox: %w", err)
 	}
 	return nil

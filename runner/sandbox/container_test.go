@@ -58,7 +58,11 @@ func TestContainer(t *testing.T) {
 	s, err := sandbox.Open(tier, asks(t, "home: shared, read: ["+read+", /does/not/exist], limits: {memory: 1GiB, processes: 9, disk: 1MiB, files: 99}"))
 	require.NoError(t, err)
 	defer s.Close()
-	require.NoError(t, s.Prepare(t.Context()))
+	require.NoError(t, s.Prepare(t.Context(), surroundings.SandboxImage{}))
+	require.NoError(t, s.Prepare(t.Context(), surroundings.SandboxImage{Image: "own"}))
+	calls, err := os.ReadFile(filepath.Join(state, "calls"))
+	require.NoError(t, err)
+	require.Contains(t, string(calls), "|own\n", "the image of a task is ready before its clocks start")
 	v := sandbox.View{Env: os.Environ(), Write: []string{dir}, Copy: []string{copied}, Isolated: true}
 	relative, err := filepath.Rel(dir, copied) // the stand-in has no root of its own
 	require.NoError(t, err)
@@ -118,7 +122,7 @@ func TestContainerRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "does not reach an MCP server of this machine: docker runs containers with another kernel")
 
 	require.NoError(t, os.WriteFile(filepath.Join(state, "fails-pull"), []byte("denied\n"), 0o600))
-	require.ErrorContains(t, s.Prepare(t.Context()), "config.sandbox: the image debian cannot be pulled: docker pull: exit status 1: denied")
+	require.ErrorContains(t, s.Prepare(t.Context(), surroundings.SandboxImage{}), "config.sandbox: the image debian cannot be pulled: docker pull: exit status 1: denied")
 
 	t.Setenv("WAZA_CONTAINER_RUNTIME", "no-such-engine")
 	_, err = sandbox.Choose(surroundings.SandboxContainer)

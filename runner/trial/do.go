@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"waza/eval/files"
+	"waza/eval/surroundings"
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/internal/mcpmock"
@@ -206,12 +207,24 @@ func (w *work) logf(level, format string, args ...any) {
 }
 
 // try makes one attempt at a trial: workspace, executor, graders, all within the deadline, which
-// counts from start. room is nil when the executor admits all.
+// counts from start, or from when the image of the task is ready. room is nil when the executor admits all.
 func (w *work) try(run context.Context, n int, room executor.Room, start time.Time) *Attempt {
 	a := newAttempt()
 	defer func() { a.DurationMS = time.Since(start).Milliseconds() }()
 	if room != nil {
 		defer room.Release()
+	}
+	if own := w.Task.Sandbox.SandboxImage; own != (surroundings.SandboxImage{}) { // one that is built takes minutes
+		if err := w.env.openSandboxes().Prepare(run, own); err != nil {
+			if run.Err() == nil {
+				err = executor.Permanent(err)
+			}
+			a.Fail(run, err)
+			return a
+		}
+		ready := time.Now()
+		w.waited += ready.Sub(start)
+		start = ready
 	}
 	var parts struct { // one piece of memory instead of seven
 		limited    attemptContext
@@ -425,8 +438,8 @@ func (e *Env) priced(model string, u *record.Usage) *record.Usage {
 	return &with
 }
 
-// execute calls the executor. It turns a panic into an error of the harness.
-// executeLimited is like execute, and ends the agent at its own limit, which is no error.
+// executeLimited is like execute, and ends the agent at its own limit, which is no error. Faults of waza
+// after the limit, such as files that cannot be copied from a container, remain errors.
 func (w *work) executeLimited(ctx context.Context, t *executor.Trial) (out executor.Outcome, err error) {
 	if w.Task.AgentTimeoutSeconds <= 0 || w.Trigger != nil {
 		return w.execute(ctx, t)
@@ -435,13 +448,16 @@ func (w *work) executeLimited(ctx context.Context, t *executor.Trial) (out execu
 	over := fmt.Errorf("the agent was ended after %v, its agent_timeout_seconds", limit)
 	limited, cancel := context.WithTimeoutCause(ctx, limit, over)
 	defer cancel()
-	if out, err = w.execute(limited, t); err != nil && ctx.Err() == nil && limited.Err() != nil {
+	if out, err = w.execute(limited, t); err != nil && ctx.Err() == nil && context.Cause(limited) == over { //nolint:errorlint // it is the same one
 		t.Transcript.Add(record.Entry{Type: record.EntryStop, Text: over.Error()})
-		err = nil
+		if lost := (*proc.LostError)(nil); (errors.Is(err, over) || errors.Is(err, context.DeadlineExceeded)) && !errors.As(err, &lost) {
+			err = nil
+		}
 	}
 	return out, err
 }
 
+// execute calls the executor. It turns a panic into an error of the harness.
 func (w *work) execute(ctx context.Context, t *executor.Trial) (out executor.Outcome, err error) {
 	defer w.guard(&err)
 	return w.exec.Execute(ctx, t)

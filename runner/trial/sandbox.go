@@ -47,7 +47,7 @@ func (e *Env) openSandboxesLocked(ctx context.Context, o *record.Order) error {
 	if err != nil {
 		return executor.Permanent(err)
 	}
-	if err := s.Prepare(ctx); err != nil {
+	if err := s.Prepare(ctx, surroundings.SandboxImage{}); err != nil {
 		s.Close()
 		if ctx.Err() != nil {
 			return err

@@ -250,6 +250,7 @@ func (r *running) Wait() error {
 		return notStarted(fault)
 	}
 	if fault := r.takeOver(); fault != nil {
+		fault = &proc.LostError{Err: fault}
 		c.spoil(r.box.state, fault)
 		return fault
 	}

@@ -204,7 +204,7 @@ func (b *bundle) Wait() error {
 	}
 	for _, path := range b.program.Out {
 		if fault := b.copyOut(path); fault != nil {
-			return fmt.Errorf("%s cannot be copied from the container: %w", path, fault)
+			return &proc.LostError{Err: fmt.Errorf("%s cannot be copied from the container: %w", path, fault)}
 		}
 	}
 	return err

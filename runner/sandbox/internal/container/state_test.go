@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waza/runner/proc"
 	"waza/runner/sandbox/internal/container"
 )
 
@@ -177,6 +178,8 @@ func TestStateRefuses(t *testing.T) {
 	p.State, p.Keep = "other", true
 	_, err = run(t, c, box, p)
 	require.ErrorContains(t, err, "the files of the container cannot be kept for later programs: docker commit: exit status 1: no space left")
+	var lost *proc.LostError
+	require.ErrorAs(t, err, &lost)
 	p.Keep = false
 	_, err = run(t, c, box, p)
 	require.ErrorContains(t, err, "no space left", "no verifier may judge without the files of the agent")
