@@ -144,7 +144,7 @@ func (c *taskCheck) checkImage() {
 		func(below decode.Path, severity decode.Severity, code decode.Code, format string, args ...any) {
 			c.reportf(severity, code, append(decode.At("sandbox"), below...), format, args...)
 		})
-	t.Sandbox.CheckPaths(func(below decode.Path, severity decode.Severity, code decode.Code, format string, args ...any) {
+	t.Sandbox.CheckPaths(l.suite.Config.Sandbox.Mode == surroundings.SandboxContainer, func(below decode.Path, severity decode.Severity, code decode.Code, format string, args ...any) {
 		c.reportf(severity, code, append(decode.At("sandbox"), below...), format, args...)
 	})
 	c.checkTaskHosts()

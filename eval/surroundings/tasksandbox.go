@@ -19,7 +19,7 @@ type TaskSandbox struct {
 	Network *Network `yaml:"network" json:"network,omitempty"`
 	// Absolute paths at which programs also see folders of the workspace, such as `/app: .`. Only for
 	// sandboxes of namespaces and containers of docker and podman: a task with paths is an error on other
-	// machines. Containers keep the files of the image at these paths, and everything that setup commands
+	// machines. Only containers can have paths in directories of the system, such as /usr/src/app. Containers keep the files of the image at these paths, and everything that setup commands
 	// and the agent changed remains for the next program of the trial.
 	Paths map[string]string `yaml:"paths" json:"paths,omitempty"`
 	// The workspace is the work folder (WORKDIR) of the image, with the files that the image has there. Only
@@ -44,8 +44,9 @@ func (s TaskSandbox) IsZero() bool {
 // Targets returns the paths in the order of the alphabet.
 func (s TaskSandbox) Targets() []string { return slices.Sorted(maps.Keys(s.Paths)) }
 
-// CheckPaths reports paths that a sandbox cannot have, and cleans the others.
-func (s *TaskSandbox) CheckPaths(report Reporter) {
+// CheckPaths reports paths that a sandbox cannot have, and cleans the others. Containers can have paths in
+// directories of the system, because those are files of an image.
+func (s *TaskSandbox) CheckPaths(contained bool, report Reporter) {
 	if len(s.Paths) > maxPaths {
 		report(decode.At("paths"), decode.Error, decode.CodeTooLarge, "sandbox.paths has %d entries; the limit is %d", len(s.Paths), maxPaths)
 		s.Paths = nil
@@ -57,7 +58,7 @@ func (s *TaskSandbox) CheckPaths(report Reporter) {
 		switch {
 		case !path.IsAbs(target) || strings.ContainsRune(target, 0) || path.Clean(target) == "/":
 			report(at, decode.Error, decode.CodeInvalidValue, "sandbox.paths: %q must be an absolute path below /", text.Clip(target, 80))
-		case isReserved(path.Clean(target)):
+		case IsReserved(path.Clean(target)) && !(contained && belowImage(path.Clean(target))):
 			report(at, decode.Error, decode.CodeInvalidValue, "sandbox.paths: %q is a directory of the system", text.Clip(target, 80))
 		case !ok:
 			report(at, decode.Error, decode.CodeEscapingPath, "sandbox.paths: the folder of %s must be a relative path inside the workspace, got %q",
@@ -71,8 +72,14 @@ func (s *TaskSandbox) CheckPaths(report Reporter) {
 	}
 }
 
-// isReserved reports whether a path is a directory of the system, in one or contains one.
-func isReserved(target string) bool {
+// belowImage reports whether a path is in a directory of the system that images have.
+func belowImage(target string) bool {
+	return slices.ContainsFunc([]string{"/usr", "/etc", "/var", "/lib", "/bin", "/sbin", "/nix"}, func(dir string) bool { return strings.HasPrefix(target, dir+"/") }) &&
+		!slices.Contains(reservedPaths, target)
+}
+
+// IsReserved reports whether a path is a directory of the system, in one or contains one.
+func IsReserved(target string) bool {
 	return slices.ContainsFunc(reservedPaths, func(dir string) bool {
 		return target == dir || strings.HasPrefix(target, dir+"/") && dir != "/tmp" && dir != "/var/tmp" || strings.HasPrefix(dir, target+"/")
 	})

@@ -1,7 +1,7 @@
 // Package harbor translates the task.toml of Harbor tasks, see src/harbor/models/task/config.py of Harbor.
 //
-// A task becomes a suite of one task. It is done in a sandbox that shows the workspace at the task's work
-// folder. A task whose environment needs more than files is blocked, with the reason.
+// A task becomes a suite of one task. It is done in a sandbox of namespaces that shows the workspace at the
+// task's work folder, or in a container if its environment needs more than files.
 package harbor
 
 import (

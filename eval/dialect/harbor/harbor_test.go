@@ -115,29 +115,75 @@ func TestKeys(t *testing.T) {
 func TestImages(t *testing.T) {
 	t.Parallel()
 	for file, contained := range map[string]bool{
-		"FROM a\nRUN pip install x\n":                          true,
-		"FROM a\nFROM b\n":                                     true,
-		"FROM a\nCOPY --from=b /x /y\n":                        true,
-		"FROM a\nCOPY *.txt /y\n":                              true,
-		"FROM a\nUSER ada\n":                                   true,
-		"FROM a\nENTRYPOINT [\"x\"]\n":                         true,
-		"FROM a\nRUN mkdir -p /app && apt-get install -y bash": false,
+		"FROM ubuntu\nRUN pip install x\n":                          true,
+		"FROM ubuntu\nFROM debian\n":                                true,
+		"FROM ubuntu\nCOPY --from=b /x /y\n":                        true,
+		"FROM ubuntu\nCOPY *.txt /y\n":                              true,
+		"FROM ubuntu\nUSER ada\n":                                   true,
+		"FROM ubuntu\nENTRYPOINT [\"x\"]\n":                         true,
+		"FROM ubuntu\nRUN\tpip install x\n":                         true,
+		"from ubuntu\nrun pip install x\n":                          true,
+		"FROM ubuntu\nRUN mkdir -p \\ \r\n # x\n /app | sh\n":       true,
+		"FROM swebench/django:latest\nWORKDIR /testbed\n":           true,
+		"ARG X\nFROM $X\n":                                          true,
+		"FROM ubuntu\nCOPY <<EOF /app/a.txt\nhello\nEOF\n":          true,
+		"FROM ubuntu\nADD src.tar.gz /app/\n":                       true,
+		"FROM ubuntu\nENV H=/srv\nWORKDIR $H\n":                     true,
+		"FROM ubuntu\nCOPY none /app/\nRUN pip install x\n":         true,
+		"FROM ubuntu\nWORKDIR /usr/src/app\n":                       true,
+		"FROM ubuntu\nCOPY a.txt /etc/\n":                           true,
+		"FROM docker.io/library/python:3.12-slim\n":                 false,
+		"FROM --platform=linux/amd64 debian@sha256:1 AS b\n":        false,
+		"FROM ubuntu\nCOPY\t--chmod=755 a.txt /app/\n":              false,
+		"FROM ubuntu\nRUN mkdir -p /app && apt-get install -y bash": false,
 	} {
-		suite, found := load(t, head, map[string]string{"environment/Dockerfile": file})
+		suite, found := load(t, head, map[string]string{"environment/Dockerfile": file, "environment/a.txt": ""})
 		require.Empty(t, found.Errors(), file)
+		require.Empty(t, suite.Tasks[0].Blocked, file)
 		require.Equal(t, contained, suite.Config.Sandbox.Mode == surroundings.SandboxContainer, file)
 		require.Equal(t, contained, suite.Tasks[0].Sandbox.ImageWorkdir, file)
 		require.Equal(t, contained, suite.Tasks[0].Sandbox.Dockerfile == "environment/Dockerfile", file)
 	}
 	for file, want := range map[string]string{
-		"FROM a\nCOPY none /app\n": "copies none, which does not exist",
-		"FROM a\nWORKDIR /\n":      "the work folder / is not a folder below /",
+		"FROM ubuntu\nCOPY none /app\n": "copies none, which does not exist",
+		"FROM ubuntu\nWORKDIR /\n":      "the work folder / is not a folder below /",
 	} {
 		suite, _ := load(t, head, map[string]string{"environment/Dockerfile": file})
 		require.Contains(t, suite.Tasks[0].Blocked, want, file)
 	}
 	suite, _ := load(t, head, map[string]string{"environment/docker-compose.yaml": "x"})
 	require.Contains(t, suite.Tasks[0].Blocked, "needs several containers")
+
+	suite, _ = load(t, head, map[string]string{"environment/Dockerfile": "FROM ubuntu\nWORKDIR /srv\nWORKDIR sub\nCOPY a.txt .\n", "environment/a.txt": ""})
+	require.Equal(t, map[string]string{"/srv/sub": ".", "/app": ".outside/app"}, suite.Tasks[0].Sandbox.Paths)
+	require.Equal(t, "a.txt", suite.Tasks[0].Inputs.Files[0].Path)
+	_, found := load(t, head, map[string]string{"environment/Dockerfile": "FROM ubuntu\nENTRYPOINT [\"x\"]\n"})
+	require.Contains(t, strings.Join(messages(found), "\n"), "ENTRYPOINT does not run")
+	suite, found = load(t, head+"[environment]\nworkdir = \"/usr/src/app\"\n", nil)
+	require.Empty(t, found.Errors())
+	require.Equal(t, map[string]string{"/usr/src/app": "."}, suite.Tasks[0].Sandbox.Paths)
+}
+
+// A prebuilt image contains no files of the task, which are put into its work folder.
+func TestPrebuiltImage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"task.toml": head + "[environment]\ndocker_image = \"a\"\n[environment.healthcheck]\ncommand = \"true\"\ninterval_sec = 0\n", "instruction.md": "x",
+		"tests/test.sh": "", "environment/a.txt": "", "environment/data/b.txt": "",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+	}
+	suite, found, err := eval.Load(filepath.Join(dir, "task.toml"), eval.Options{Agent: "x"})
+	require.NoError(t, err)
+	require.Empty(t, found.Errors())
+	var names []string
+	for _, f := range suite.Tasks[0].Inputs.Files {
+		names = append(names, f.Path)
+	}
+	require.Equal(t, []string{"a.txt", "data/b.txt"}, names)
 }
 
 func messages(found decode.Diagnostics) []string {

@@ -6,11 +6,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
 	"waza/eval/dialect"
+	"waza/eval/surroundings"
 	"waza/eval/text"
 )
 
@@ -42,10 +44,14 @@ func (tr *translator) readImage() {
 	case n != nil:
 		tr.needContainer("environment.docker_image is set")
 	}
-	tr.ofImage = len(tr.reasons) > 0
-	if at := tr.get("environment", "workdir"); at != nil {
-		tr.workdir, tr.ofImage = path.Clean(dialect.TextOf(at)), false
+	own := tr.get("environment", "workdir")
+	if own != nil {
+		tr.workdir = path.Clean(dialect.TextOf(own))
 	}
+	if surroundings.IsReserved(tr.workdir) {
+		tr.needContainer("the work folder %s is a directory of the system", text.Clip(tr.workdir, 80))
+	}
+	tr.ofImage = len(tr.reasons) > 0 && own == nil
 	if tr.ofImage {
 		tr.workdir = defaultWorkdir // any name does
 	}
@@ -57,7 +63,15 @@ func (tr *translator) readImage() {
 		tr.paths[tr.workdir] = "."
 	}
 	files := dialect.List(nil)
-	if len(tr.reasons) == 0 {
+	switch {
+	case len(tr.reasons) > 0 && !tr.exists(dockerfile): // no image contains them
+		if tr.exists("environment") {
+			tr.addFile(files, tr.path("environment"), tr.workdir)
+		}
+	case len(tr.reasons) == 0:
+		for _, name := range tr.missing {
+			tr.block(nil, "environment/Dockerfile copies %s, which does not exist", text.Clip(name, 80))
+		}
 		for _, c := range tr.copies {
 			tr.addFile(files, c.from, c.to)
 		}
@@ -162,32 +176,83 @@ func (tr *translator) inWorkspace(abs string, isFile bool) string {
 // A copied file or folder of the task, and its absolute path in the environment.
 type copied struct{ from, to string }
 
-func (tr *translator) readDockerfile(content string) {
-	content = strings.ReplaceAll(content, "\\\n", " ")
-	stages := 0
+// plainImages are base images whose programs this machine has as well, or which contain nothing of a task.
+var plainImages = []string{"ubuntu", "debian", "python"}
+
+// isPlain reports whether an image is one of plainImages, with any tag.
+func isPlain(image string) bool {
+	image = strings.TrimPrefix(strings.TrimPrefix(image, "docker.io/"), "library/")
+	name, _, _ := strings.Cut(image, "@")
+	name, _, _ = strings.Cut(name, ":")
+	return slices.Contains(plainImages, name)
+}
+
+// linesOf returns the lines of a Dockerfile, of which each is an instruction. The lines of a here-document
+// are among them.
+func linesOf(content string) (lines []string) {
+	open := ""
 	for line := range strings.Lines(content) {
 		line = strings.TrimSpace(line)
-		word, rest, _ := strings.Cut(line, " ")
-		rest = strings.TrimSpace(rest)
-		switch strings.ToUpper(word) {
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if start, found := strings.CutSuffix(line, "\\"); found {
+			open += start + " "
+			continue
+		}
+		lines, open = append(lines, open+line), ""
+	}
+	if open != "" {
+		lines = append(lines, open)
+	}
+	return lines
+}
+
+// instruction returns the name of the instruction in a line of a Dockerfile, in capitals, and the rest.
+func instruction(line string) (name, rest string) {
+	i := strings.IndexFunc(line, unicode.IsSpace)
+	if i < 0 {
+		return strings.ToUpper(line), ""
+	}
+	return strings.ToUpper(line[:i]), strings.TrimSpace(line[i:])
+}
+
+func (tr *translator) readDockerfile(content string) {
+	stages, inside := 0, "/"
+	for _, line := range linesOf(content) {
+		name, rest := instruction(line)
+		switch name {
 		case "FROM":
-			if stages++; stages > 1 {
+			words := slices.DeleteFunc(strings.Fields(rest), func(w string) bool { return strings.HasPrefix(w, "--") })
+			switch stages++; {
+			case stages > 1:
 				tr.needContainer("environment/Dockerfile has several stages")
+			case len(words) == 0 || !isPlain(words[0]):
+				tr.needContainer("environment/Dockerfile starts from %q", text.Clip(rest, 80))
 			}
 		case "WORKDIR":
-			if tr.workdir = path.Clean(rest); !path.IsAbs(rest) {
-				tr.workdir = path.Join(defaultWorkdir, rest)
+			if strings.ContainsAny(rest, `$'"`) {
+				tr.needContainer("environment/Dockerfile has the work folder %q", text.Clip(rest, 80))
+				continue
 			}
+			if !path.IsAbs(rest) {
+				rest = path.Join("/", inside, rest)
+			}
+			inside = path.Clean(rest)
+			tr.workdir = inside
 		case "COPY", "ADD":
-			tr.copies = append(tr.copies, tr.copiesOf(rest)...)
+			tr.copies = append(tr.copies, tr.copiesOf(name, rest)...)
 		case "RUN":
 			if !isHarmless(rest) {
 				tr.needContainer("environment/Dockerfile runs %q", text.Clip(rest, 80))
 			}
 		case "ENV", "ARG":
 			tr.unset = append(tr.unset, line)
-		case "USER", "ENTRYPOINT", "VOLUME", "SHELL":
-			tr.needContainer("environment/Dockerfile has a %s", strings.ToUpper(word))
+		case "ENTRYPOINT":
+			tr.needContainer("environment/Dockerfile has an ENTRYPOINT")
+			tr.warn(nil, "environment/Dockerfile: ENTRYPOINT does not run; start the program in setup.sh of a step, or in the command of the agent")
+		case "USER", "VOLUME", "SHELL":
+			tr.needContainer("environment/Dockerfile has a %s", name)
 		}
 	}
 }
@@ -195,7 +260,11 @@ func (tr *translator) readDockerfile(content string) {
 // isHarmless reports whether a command of a Dockerfile only makes directories, or installs bash,
 // coreutils and python3, which the machine has.
 func isHarmless(command string) bool {
-	for part := range strings.SplitSeq(strings.NewReplacer("&&", ";", "||", ";").Replace(command), ";") {
+	command = strings.NewReplacer("&&", ";", "||", ";").Replace(command)
+	if strings.ContainsAny(command, "|&$`<>()") {
+		return false
+	}
+	for part := range strings.SplitSeq(command, ";") {
 		words := strings.Fields(part)
 		switch {
 		case len(words) == 0:
@@ -213,10 +282,20 @@ func isHarmless(command string) bool {
 	return true
 }
 
-// copiesOf returns the files and folders of a COPY.
-func (tr *translator) copiesOf(rest string) (copies []copied) {
+// archives are the endings of files that ADD unpacks.
+var archives = []string{".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst"}
+
+// copiesOf returns the files and folders of a COPY or ADD.
+func (tr *translator) copiesOf(name, rest string) (copies []copied) {
 	words := strings.Fields(rest)
-	if len(words) < 2 || slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--from") || strings.ContainsAny(w, `*?$[:"`) }) {
+	if len(words) < 2 || slices.ContainsFunc(words, func(w string) bool {
+		if flag, ok := strings.CutPrefix(w, "--"); ok {
+			flag, _, _ = strings.Cut(flag, "=")
+			return !slices.Contains([]string{"chown", "chmod", "link"}, flag)
+		}
+		return strings.ContainsAny(w, `*?$[:"'`) || strings.Contains(w, "<<") ||
+			name == "ADD" && slices.ContainsFunc(archives, func(end string) bool { return strings.HasSuffix(w, end) })
+	}) {
 		tr.needContainer("environment/Dockerfile copies %q", text.Clip(rest, 80))
 		return nil
 	}
@@ -231,14 +310,22 @@ func (tr *translator) copiesOf(rest string) (copies []copied) {
 		if !path.IsAbs(to) {
 			to = path.Join(tr.workdir, to)
 		}
-		switch info, err := tr.Files.Stat(from); {
+		info, err := tr.Files.Stat(from)
+		switch {
 		case err != nil:
-			tr.block(nil, "environment/Dockerfile copies %s, which does not exist", text.Clip(source, 80))
+			tr.missing = append(tr.missing, source) // the engine reports it if it builds the image
 			continue
 		case info.IsDir() && tr.exists("environment/.dockerignore"):
 			tr.needContainer("environment/.dockerignore limits the copy of a folder")
 		case !info.IsDir() && (strings.HasSuffix(target, "/") || target == "." || len(words) > 2 || to == tr.workdir):
 			to = path.Join(to, path.Base(source))
+		}
+		dir := path.Clean(to)
+		if !info.IsDir() {
+			dir = path.Dir(dir)
+		}
+		if dir != "/" && surroundings.IsReserved(dir) {
+			tr.needContainer("environment/Dockerfile copies %s to %s, a directory of the system", text.Clip(source, 80), text.Clip(dir, 80))
 		}
 		copies = append(copies, copied{from, path.Clean(to)})
 	}

@@ -153,7 +153,10 @@ func (tr *translator) healthCheck(n *yaml.Node) []*yaml.Node {
 		tr.fault(r, "healthcheck.retries must be between 1 and 1000, got %s", decode.Describe(r))
 		return nil
 	}
-	interval := tr.seconds(lookup(n, "interval_sec"), 5, "healthcheck.interval_sec")
+	interval := 0.0
+	if at := lookup(n, "interval_sec"); at == nil || at.Decode(&interval) != nil || interval != 0 { // 0 tries again at once
+		interval = tr.seconds(at, 5, "healthcheck.interval_sec")
+	}
 	limit := tr.seconds(lookup(n, "timeout_sec"), 30, "healthcheck.timeout_sec")
 	pause := fmt.Sprintf("sleep %v", interval)
 	if start := lookup(n, "start_period_sec"); start != nil && start.Value != "0" && start.Value != "0.0" {

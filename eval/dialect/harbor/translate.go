@@ -37,6 +37,7 @@ type translator struct {
 	box     dialect.Map       // the sandbox of the task
 	reasons []string          // why the task needs a container; none if it does not
 	copies  []copied          // of the Dockerfile
+	missing []string          // files that the Dockerfile copies, and that do not exist
 	unset   []string          // lines of the Dockerfile that set variables
 	steps   []step            // one of a task without steps
 	blocked []string
