@@ -52,8 +52,8 @@ type MockResponse struct {
 	Return any `yaml:"return"`
 	// Error text of the tool, in place of return.
 	Error string `yaml:"error"`
-	// Whether {{input.NAME}} in a text of return or error is the argument NAME of the call: a string
-	// unchanged, any other value as JSON, nothing if the call has no such argument. {{input.A.B}} is the
+	// Whether {{input.NAME}} in a text of return or error, also in one below a map or a list of return, is the
+	// argument NAME of the call: a string unchanged, any other value as JSON, nothing if the call has no such argument. {{input.A.B}} is the
 	// member B of the argument A.
 	FillInput bool `yaml:"fill_input" json:",omitempty"`
 }

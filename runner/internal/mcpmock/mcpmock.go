@@ -17,6 +17,7 @@ import (
 
 	"waza/eval/jsonwalk"
 	"waza/eval/surroundings"
+	"waza/eval/template"
 	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/internal/given"
@@ -89,6 +90,7 @@ type response struct {
 	fits     *jsonschema.Schema // nil if all arguments are valid
 	result   *mcp.CallToolResult
 	fill     bool // result contains arguments
+	value    any  // what result is the JSON of; nil if it is a text
 }
 
 func newTool(server, name string, m surroundings.MockTool) (*tool, error) {
@@ -122,7 +124,12 @@ func newResponse(m *surroundings.MockResponse) (r response, err error) {
 	if m.Error != "" {
 		said = m.Error
 	}
-	r.result, r.fill = result(said, m.Error != ""), m.FillInput && (isText || m.Error != "")
+	r.result, r.fill = result(said, m.Error != ""), m.FillInput
+	if m.Error == "" && !isText {
+		if r.value, err = jsonschema.UnmarshalJSON(strings.NewReader(said)); err != nil {
+			return r, err
+		}
+	}
 	return r, nil
 }
 
@@ -163,24 +170,32 @@ func (r *response) answer(args map[string]any) *mcp.CallToolResult {
 	}
 	content, _ := r.result.Content[0].(*mcp.TextContent) // the only kind of newResponse
 	left := maxAnswer - len(content.Text)
-	said := inputName().ReplaceAllStringFunc(content.Text, func(place string) (filled string) {
-		if left < 0 {
-			return ""
-		}
-		defer func() { left -= len(filled) }()
-		var v any = args
-		for key := range strings.SplitSeq(inputName().FindStringSubmatch(place)[1], ".") {
-			object, _ := v.(map[string]any)
-			v = object[key]
-		}
-		switch v := v.(type) {
-		case nil:
-			return ""
-		case string:
-			return v
-		}
-		return string(compact(v))
-	})
+	fill := func(text string) string {
+		return inputName().ReplaceAllStringFunc(text, func(place string) (filled string) {
+			if left < 0 {
+				return ""
+			}
+			defer func() { left -= len(filled) }()
+			var v any = args
+			for key := range strings.SplitSeq(inputName().FindStringSubmatch(place)[1], ".") {
+				object, _ := v.(map[string]any)
+				v = object[key]
+			}
+			switch v := v.(type) {
+			case nil:
+				return ""
+			case string:
+				return v
+			}
+			return string(compact(v))
+		})
+	}
+	said := ""
+	if r.value == nil {
+		said = fill(content.Text)
+	} else {
+		said = string(compact(template.ExpandTexts(r.value, fill)))
+	}
 	if left < 0 {
 		return result(fmt.Sprintf("the answer of the mock has more than %d bytes", maxAnswer), true)
 	}

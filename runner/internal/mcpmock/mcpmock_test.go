@@ -110,7 +110,9 @@ func TestFilledAnswers(t *testing.T) {
 	require.Equal(t, `x {{input.d}}-1--["y"]-{{x}}`, answer(t, `{"a":"x {{input.d}}","b":{"c":1},"d":["y"]}`, filled))
 	require.Equal(t, "error: no x", answer(t, `{"a":"x"}`, surroundings.MockResponse{Error: "no {{input.a}}", FillInput: true}))
 	require.Equal(t, "{{input.a}}", answer(t, `{"a":"x"}`, surroundings.MockResponse{Return: "{{input.a}}"}))
-	require.Equal(t, `["{{input.a}}"]`, answer(t, `{"a":"x"}`, surroundings.MockResponse{Return: []any{"{{input.a}}"}, FillInput: true}))
+	require.Equal(t, `[1.5,"x\"",{"b":"{\"c\":1}"}]`, answer(t, `{"a":"x\"","o":{"c":1}}`,
+		surroundings.MockResponse{Return: []any{1.5, "{{input.a}}", map[string]any{"b": "{{input.o}}"}}, FillInput: true}))
+	require.Equal(t, `["{{input.a}}"]`, answer(t, `{"a":"x"}`, surroundings.MockResponse{Return: []any{"{{input.a}}"}}))
 	many := surroundings.MockResponse{Return: strings.Repeat("{{input.a}}", 100), FillInput: true}
 	require.Contains(t, answer(t, `{"a":"`+strings.Repeat("x", 50_000)+`"}`, many), "error: the answer of the mock has more than 4194304 bytes")
 }
