@@ -21,14 +21,19 @@ type filler struct {
 	*api
 	trial  *executor.Trial
 	prompt string
-	left   int // bytes that texts can still have
-	err    error
+	// instructions is the value of {{system_prompt}}.
+	instructions string
+	left         int // bytes that texts can still have
+	err          error
 }
 
 // value returns the value of the expression between double braces.
 func (f *filler) value(expr string) (value string, known bool) {
 	if expr == "prompt" {
 		return f.prompt, true
+	}
+	if expr == systemPrompt {
+		return f.instructions, true
 	}
 	if name, ok := strings.CutPrefix(expr, "env."); ok {
 		return f.variable(name), true

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,7 +45,7 @@ var Kind = executor.Kind{
 				})
 			}
 		}
-		return findings
+		return append(findings, unused(s.Suite, s.Options.(*Options))...)
 	},
 	Needs: func(s executor.Settings) (list []record.Need) {
 		for _, name := range s.Options.(*Options).variables() {
@@ -52,6 +53,31 @@ var Kind = executor.Kind{
 		}
 		return list
 	},
+}
+
+// systemPrompt is the variable with the instructions of a task, see [executor.Instructions].
+const systemPrompt = "system_prompt"
+
+// unused reports keys of a suite that do not reach the API.
+func unused(s *eval.Suite, o *Options) (findings []executor.Finding) {
+	if s == nil {
+		return nil
+	}
+	warn := func(format string, args ...any) {
+		findings = append(findings, executor.Finding{Severity: decode.Warning, Code: decode.CodeNoEffect, Message: fmt.Sprintf(format, args...)})
+	}
+	has := func(key func(*eval.Task) bool) bool { return slices.ContainsFunc(s.Tasks, key) }
+	if !slices.Contains(o.expressions(), systemPrompt) && (len(s.Instructions) > 0 ||
+		has(func(t *eval.Task) bool { return len(t.Instructions) > 0 || t.Inputs.SystemPrompt != "" })) {
+		warn("instruction_files and inputs.system_prompt have no effect with executor http, because no text of its requests contains {{%s}}", systemPrompt)
+	}
+	if len(s.Config.SkillDirectories) > 0 || has(func(t *eval.Task) bool { return len(t.SkillDirectories) > 0 }) {
+		warn("skill_directories has no effect with executor http: the API gets no skills")
+	}
+	if has(func(t *eval.Task) bool { return len(t.Inputs.Files) > 0 }) {
+		warn("inputs.files has no effect with executor http: the API gets no files; only graders see them")
+	}
+	return findings
 }
 
 func unset(name string) error {
@@ -69,6 +95,7 @@ const (
 
 // api sends requests. It is safe for concurrent use.
 type api struct {
+	suite   *eval.Suite
 	options *Options
 	client  *http.Client
 	own     *http.Transport
@@ -86,7 +113,7 @@ func open(s executor.Settings, lookup func(string) (string, bool)) *api {
 		IdleConnTimeout:     90 * time.Second,
 		TLSHandshakeTimeout: 15 * time.Second,
 	}
-	a := &api{options: s.Options.(*Options), own: own, lookup: lookup, pool: s.Providers}
+	a := &api{suite: s.Suite, options: s.Options.(*Options), own: own, lookup: lookup, pool: s.Providers}
 	if a.pool == nil {
 		a.pool, a.ownPool = provider.ForSuite(s.Suite, nil), true
 	}
@@ -205,6 +232,11 @@ func (a *api) clean(err error) error {
 // request returns the request for a prompt. where is its method and address, without secrets.
 func (a *api) request(ctx context.Context, t *executor.Trial, prompt string) (r *http.Request, where string, err error) {
 	f := &filler{api: a, trial: t, prompt: prompt, left: maxRequest}
+	if slices.Contains(a.options.expressions(), systemPrompt) {
+		if f.instructions, err = executor.Instructions(a.suite, t.Task); err != nil {
+			return nil, "", err
+		}
+	}
 	address := f.address(a.options.URL)
 	body, isJSON := f.body(a.options.Body)
 	if f.err != nil {

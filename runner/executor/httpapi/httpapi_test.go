@@ -208,6 +208,34 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// Instructions reach the API by a variable. Keys that do not reach it are reported.
+func TestInstructions(t *testing.T) {
+	t.Parallel()
+	url := echo(t)
+	run := func(body string) (string, string) {
+		suite, _ := load(t, "  url: "+url+"\n  body: '"+body+"'")
+		task := suite.Tasks[0]
+		task.Inputs.SystemPrompt, task.Inputs.Files, task.SkillDirectories = `Be "brief".`, []eval.InputFile{{Path: "a"}}, []string{"skills"}
+		s := executor.Settings{Suite: suite, Options: suite.ExecutorOptions["http"]}
+		e := open(s, os.LookupEnv)
+		defer e.Close()
+		out, err := e.Execute(t.Context(), &executor.Trial{
+			Order: &record.Order{Suite: suite, Task: task, Num: 1}, Attempt: 1, Prompt: "x",
+			Transcript: executor.NewTranscript(), Logf: func(string, string, ...any) {}, Expand: func(s string) string { return s },
+		})
+		require.NoError(t, err)
+		return out.Output, fmt.Sprint(Kind.Preflight(t.Context(), s))
+	}
+	out, found := run(`{"s": "{{ system_prompt }}"}`)
+	require.Contains(t, out, `{"s":"Be \"brief\"."}`)
+	require.NotContains(t, found, "instruction_files")
+	require.Contains(t, found, "skill_directories has no effect with executor http")
+	require.Contains(t, found, "inputs.files has no effect with executor http")
+	out, found = run(`{}`)
+	require.NotContains(t, out, "brief")
+	require.Contains(t, found, "instruction_files and inputs.system_prompt have no effect with executor http")
+}
+
 func TestVariables(t *testing.T) {
 	t.Parallel()
 	o := &Options{

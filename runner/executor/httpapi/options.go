@@ -15,7 +15,7 @@ import (
 )
 
 // Options are the keys of a suite's config for the executor http. Their texts can contain {{prompt}},
-// {{context.NAME}} for a value of the task's inputs.context, {{env.NAME}} for an environment variable,
+// {{system_prompt}} for the instruction files and the system prompt of the task, {{context.NAME}} for a value of the task's inputs.context, {{env.NAME}} for an environment variable,
 // and the template variables of the suite.
 type Options struct {
 	// Address of the API. Values of variables in it are escaped, except those of the environment.
@@ -71,11 +71,20 @@ var methodName = text.Pattern(`^[A-Za-z]{1,20}$`)
 // variables returns the environment variables that the texts use.
 func (o *Options) variables() []string {
 	var names []string
+	for _, expr := range o.expressions() {
+		if name, ok := strings.CutPrefix(expr, "env."); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// expressions returns the sorted expressions between double braces in the texts.
+func (o *Options) expressions() []string {
+	var list []string
 	add := func(s string) string {
 		for expr := range template.Variables(s) {
-			if name, ok := strings.CutPrefix(expr, "env."); ok && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+			list = append(list, expr)
 		}
 		return s
 	}
@@ -86,6 +95,6 @@ func (o *Options) variables() []string {
 		}
 	}
 	template.ExpandTexts(o.Body, add)
-	slices.Sort(names)
-	return names
+	slices.Sort(list)
+	return slices.Compact(list)
 }
