@@ -373,7 +373,9 @@ func (c *command) env(t *executor.Trial, m message) []string {
 	)
 	if context := t.Task.Inputs.Context; context != nil {
 		switch data, err := jsonwalk.Encode(jsonwalk.Plain(context)); {
-		case err == nil && len(data) <= maxInstructions:
+		case err != nil:
+			t.Logf("warning", "the program has no WAZA_CONTEXT: the context of the task is no JSON: %v", err)
+		case len(data) <= maxInstructions:
 			env = append(env, "WAZA_CONTEXT="+string(data))
 		default:
 			t.Logf("warning", "the program has no WAZA_CONTEXT: the context of the task is longer than %d KiB", maxInstructions>>10)

@@ -3,7 +3,6 @@ package output
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -51,8 +50,7 @@ func (g *partsGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Scor
 	return score, s.OutputCut() // the dropped part may contain some
 }
 
-// scanPart reads the object or list at a position of a text. It returns where it ends, or, if it is not complete,
-// where it stops to be JSON. Brackets inside of it that are then still open get into open: a value that starts at
+// scanPart reads the object or list at a position of a text. It returns where it ends, if it is complete. Brackets inside of it that are then still open get into open: a value that starts at
 // one of them stops to be JSON at the same place. Skipping them, a search reads each byte at most twice: as a part
 // of a string and outside of strings.
 func scanPart(text string, at int, open map[int]bool) (end int, complete bool) {
@@ -61,16 +59,13 @@ func scanPart(text string, at int, open map[int]bool) (end int, complete bool) {
 	var stack []int
 	for {
 		token, err := d.Token()
-		end = at + int(d.InputOffset())
 		if err != nil {
-			if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-				end = max(end, at+int(syntax.Offset))
-			}
 			for _, at := range stack {
 				open[at] = true
 			}
-			return min(end, len(text)), false
+			return 0, false
 		}
+		end = at + int(d.InputOffset())
 		switch token {
 		case json.Delim('{'), json.Delim('['):
 			stack = append(stack, end-1)

@@ -190,6 +190,12 @@ func TestRewardInContainer(t *testing.T) {
 		gradertest.Errors("the verifier wrote neither /logs/verifier/reward.txt nor reward.json"))
 	agent("touch made")
 	gradertest.RequireVerdict(t, b, gradertest.Subject("", subject), gradertest.Passes())
+	agent("rm -rf /logs; mkdir verifier; echo '{\"reward\": 1}' >verifier/reward.json; ln -s app /logs; rm made")
+	gradertest.RequireVerdict(t, b, gradertest.Subject("", subject),
+		gradertest.Errors("the verifier wrote neither /logs/verifier/reward.txt nor reward.json"))
+	require.NoError(t, os.WriteFile(filepath.Join(state, "replaced-rm"), nil, 0o600))
+	gradertest.RequireVerdict(t, b, gradertest.Subject("", subject), gradertest.Scores(0, "files appear where new ones are copied"))
+	require.NoError(t, os.Remove(filepath.Join(state, "replaced-rm")))
 	gradertest.RequireVerdict(t, b, gradertest.Subject("", func(s *grader.Subject) {
 		subject(s)
 		s.Missing = func(string) error { return nil }
