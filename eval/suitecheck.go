@@ -37,6 +37,7 @@ func (l suiteCheck) checkSettings() {
 	}
 	l.checkWorkers()
 	l.checkEffort()
+	l.checkPromptOptions()
 	l.checkFleet()
 	l.suite.MCPMocks = l.loader.loadMocks(l.src, l.src.Root, l.suite.MCPMocks)
 	l.checkStopping()
@@ -104,6 +105,18 @@ func (l suiteCheck) checkEffort() {
 		l.suite.Config.ReasoningEffort != "" {
 		l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("config", "reasoning_effort"),
 			"reasoning_effort has no effect with executor %s; executors that take it: %s", without, takers)
+	}
+}
+
+// checkPromptOptions reports a system prompt and tools of config that no executor takes.
+func (l suiteCheck) checkPromptOptions() {
+	config := decode.Follow(decode.Lookup(decode.Follow(l.src.Root), "config"))
+	for _, key := range []string{"system_prompt", "tools"} {
+		takes := func(k Kind) bool { return k.Options != nil && decode.TakesKey(k.Options(), key) }
+		if without, takers := l.executors().withoutKind(takes); without != "" && takers != "" && decode.Lookup(config, key) != nil {
+			l.reportAt(decode.Warning, decode.CodeNoEffect, decode.At("config", key),
+				"%s has no effect with executor %s; executors that take it: %s", key, without, takers)
+		}
 	}
 }
 
