@@ -153,12 +153,6 @@ func (p Places) place(path string) (dir, name string) {
 	return "", ""
 }
 
-// IsPart reports whether a file or directory of a skill is a part of the suite: the suite file, or
-// its directory if the skill contains that. Agents get the rest of the skill only.
-func (p Places) IsPart(skill, path string) bool {
-	return path == p.File || path == p.Dir && p.Dir != skill
-}
-
 // workDir returns the current directory; "" if it does not exist any more.
 func (p Places) workDir() string {
 	if p.WorkDir != "" {

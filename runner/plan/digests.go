@@ -26,7 +26,8 @@ type Digests struct {
 	Dirs          map[string]bool // the directories that were searched for skills
 	suiteDir      string
 	suiteRoot     string
-	// own contains the files of the suite itself, see [Digests.skill].
+	suite         *eval.Suite
+	// own contains the files of the suite itself and its fixtures, see [Digests.skill].
 	own map[string]bool
 	// today maps the directories of skills at a revision to those of the same skills today, whose
 	// places decide which files are part of the suite; nil for other skills.
@@ -42,29 +43,19 @@ const MaxContent = 16 << 30
 
 func newDigests(ctx context.Context, s *eval.Suite) *Digests {
 	d := &Digests{
-		Ctx: ctx, Left: MaxContent, Files: map[string]string{}, skills: map[string]string{},
+		suite: s, Ctx: ctx, Left: MaxContent, Files: map[string]string{}, skills: map[string]string{},
 		skillFiles: map[string][]string{}, named: map[naming][]string{}, Dirs: map[string]bool{}, suiteDir: s.Dir,
-		suiteRoot: s.Root(), own: map[string]bool{s.File: true}, commits: map[[2]string]string{},
+		suiteRoot: s.Root(), own: map[string]bool{}, commits: map[[2]string]string{},
 	}
-	if s.Project != nil {
-		d.own[s.Project.File] = true
-	}
-	if s.Triggers != nil {
-		d.own[s.Triggers.File] = true
+	for _, path := range s.Own() {
+		d.own[path] = true
 	}
 	fixtures := filepath.Join(s.Dir, "fixtures")
 	for _, t := range s.Tasks {
-		d.own[t.File] = true
-		if t.Inputs.PromptFile != "" {
-			d.own[filepath.Join(filepath.Dir(t.File), filepath.FromSlash(t.Inputs.PromptFile))] = true
-		}
 		for _, f := range t.AllFiles() {
 			if rel, err := filepath.Rel(fixtures, f.Source); err == nil && filepath.IsLocal(rel) {
 				d.own[f.Source] = true // other files may belong to the skill
 			}
-		}
-		for _, file := range t.Solution.Sources() {
-			d.own[file] = true // an agent never needs it, so no trial depends on it
 		}
 	}
 	return d
@@ -151,6 +142,7 @@ func (d *Digests) skill(dir string) (string, error) {
 	if today, ok := d.today[dir]; ok {
 		w.today = today
 	}
+	w.parts = d.suite.PartsIn(w.today)
 	if files.Within(d.suiteRoot, dir) {
 		w.reach = d.suiteRoot
 	}
@@ -179,6 +171,7 @@ type skillWalk struct {
 	*Digests
 	root  string
 	today string   // root, or the directory of the same skill today
+	parts []string // of the suite, below today
 	reach string   // the directory that links must not leave
 	seen  int      // number of files and directories
 	above []string // the parents of the current directory, with links resolved
@@ -224,7 +217,7 @@ func (w *skillWalk) entry(path, rel, name string) error {
 	info, err := os.Stat(path)
 	today := filepath.Join(w.today, rel)
 	switch {
-	case err != nil || w.own[today]:
+	case err != nil || w.own[today] || slices.Contains(w.parts, today):
 		return nil // a dangling link, or a file that was just removed
 	case info.IsDir():
 		if name == ".git" || name == "node_modules" || today == w.suiteDir {

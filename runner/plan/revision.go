@@ -167,8 +167,8 @@ func (r *revision) find(path, rel string) (string, error) {
 	return at, nil
 }
 
-// hideSuite removes the suite from the earlier skills by the rule of [reach.Places.IsPart]: agents
-// must not find the answers.
+// hideSuite removes the parts of the suite from the earlier skills, see [eval.Suite.PartsIn]: agents must
+// not find the answers.
 func (r *revision) hideSuite() error {
 	root, err := os.OpenRoot(r.dir) // links of the commit can lead anywhere
 	if err != nil {
@@ -176,24 +176,26 @@ func (r *revision) hideSuite() error {
 	}
 	defer root.Close()
 	for now, earlier := range r.earlier {
-		for _, part := range []string{r.suite.File, r.suite.Dir} {
-			if !reach.Within(now, part) || !r.suite.IsPart(now, part) {
-				continue
-			}
+		for _, part := range r.suite.PartsIn(now) {
 			in, err := filepath.Rel(now, part)
 			if err != nil {
 				return err
 			}
-			at, err := filepath.Rel(r.dir, filepath.Join(earlier, in))
-			if err != nil {
-				return err
-			}
-			if err := root.RemoveAll(at); err != nil {
+			if err := r.remove(root, filepath.Join(earlier, in)); err != nil {
 				return fmt.Errorf("cannot remove the suite from %s in %s: %w", r.shown(now), r.short, err)
 			}
 		}
 	}
 	return nil
+}
+
+// remove removes a path from the files of the commit.
+func (r *revision) remove(root *os.Root, path string) error {
+	at, err := filepath.Rel(r.dir, path)
+	if err != nil {
+		return err
+	}
+	return root.RemoveAll(at)
 }
 
 // close removes the files. A nil revision has none.

@@ -224,10 +224,8 @@ func (p *Policy) containerMounts(v *View) []container.Mount {
 		b.add(Mount{Kind: Bind, Target: path, Source: path, Writable: true})
 	}
 	b.personal(v)
-	if !v.Suite {
-		for _, dir := range p.Hidden {
-			b.hide(dir)
-		}
+	for _, path := range p.hidden(v) {
+		b.hide(path)
 	}
 	var mounts []container.Mount
 	for _, m := range b.sorted() {

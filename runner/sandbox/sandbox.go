@@ -110,8 +110,8 @@ type Policy struct {
 	// Read and Write are directories and files that programs can read or change, besides the
 	// system and what a [View] contains.
 	Read, Write []string
-	// Hidden are directories that no program sees, except what a View names: the suite and the
-	// state of waza.
+	// Hidden are directories and files that no program sees, except what a View names: the suite, its
+	// parts in skills, and the state of waza.
 	Hidden []string
 	Limits Limits
 	// Image is that of containers, and Dir is the directory to which its Dockerfile is relative.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"waza/runner/proc"
@@ -55,11 +56,16 @@ func (p *Policy) profile(program string, v *View) string {
 		}
 		list("allow file-read*", []string{dir})
 	}
-	if !v.Suite {
-		list("deny file-read*", p.Hidden)
-	}
+	hidden := p.hidden(v)
+	list("deny file-read*", hidden)
 	list("allow file-read*", append([]string{program}, p.Read...))
 	list("allow file-read*", v.Read)
+	for _, path := range hidden { // in a skill that the view names
+		if slices.ContainsFunc(v.Read, func(dir string) bool { return within(dir, path) }) {
+			list("deny file-read*", []string{path})
+			list("allow file-read*", slices.DeleteFunc(slices.Clone(v.Read), func(file string) bool { return !within(path, file) }))
+		}
+	}
 	for _, paths := range [][]string{v.Logins, p.Write, v.Write, v.Copy, {"/private/tmp", "/private/var/tmp", "/private/var/folders", "/dev"}} {
 		list("allow file-read* file-write*", paths)
 	}

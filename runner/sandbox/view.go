@@ -91,12 +91,19 @@ func (p *Policy) mounts(program string, v *View) []Mount {
 		b.add(Mount{Kind: Overlay, Target: dir, Source: dir, Writable: true, Size: p.Limits.Disk})
 	}
 	b.elsewhere(v)
-	if !v.Suite {
-		for _, dir := range p.Hidden {
-			b.hide(dir)
-		}
+	for _, path := range p.hidden(v) {
+		b.hide(path)
 	}
 	return b.sorted()
+}
+
+// hidden returns the paths that a view hides. A view can name one of them, such as a skill that
+// contains its suite; the parts of the suite in it are hidden by paths of their own.
+func (p *Policy) hidden(v *View) []string {
+	if v.Suite {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(p.Hidden), func(path string) bool { return slices.Contains(v.Read, path) })
 }
 
 // elsewhere adds the directories that are visible at other paths than on the machine.

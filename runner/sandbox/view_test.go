@@ -83,6 +83,23 @@ empty DIR/data/suite
 bind DIR/data/suite/fixtures
 bind DIR/data/state/work/1, writable`,
 		},
+		"a suite in a skill": {
+			files:  []string{"skill/SKILL.md", "skill/evals/answers", "skill/evals/agent.sh"},
+			policy: sandbox.Policy{Hidden: []string{"DIR/skill/evals"}},
+			view:   sandbox.View{Read: []string{"DIR/skill", "DIR/skill/evals/agent.sh"}},
+			want: `empty DIR/home, writable
+bind DIR/skill
+empty DIR/skill/evals
+bind DIR/skill/evals/agent.sh`,
+		},
+		"a suite beside SKILL.md": {
+			files:  []string{"skill/SKILL.md", "skill/eval.yaml"},
+			policy: sandbox.Policy{Hidden: []string{"DIR/skill/eval.yaml", "DIR/skill"}},
+			view:   sandbox.View{Read: []string{"DIR/skill"}},
+			want: `empty DIR/home, writable
+bind DIR/skill
+bind DIR/skill/eval.yaml from /dev/null`,
+		},
 		"the view of a grader": {
 			files:  []string{"data/suite/answers", "trial/a"},
 			policy: sandbox.Policy{Hidden: []string{"DIR/data/suite"}},
@@ -230,6 +247,10 @@ func TestProfile(t *testing.T) {
 (deny network*)
 (allow network* (local ip "localhost:*"))
 `, tail)
+	_, skill, _ := strings.Cut(p.Profile("/bin/sh", sandbox.View{Read: []string{"/homes/a", "/homes/a/suite/agent.sh"}}), `(allow file-read* (subpath "/homes/a/suite/agent.sh"))`+"\n")
+	require.True(t, strings.HasPrefix(skill, `(deny file-read* (subpath "/homes/a/suite"))
+(allow file-read* (subpath "/homes/a/suite/agent.sh"))
+`), "the suite in a skill: %s", skill)
 	require.Contains(t, p.Profile("/bin/sh", sandbox.View{Suite: true}), "(version 1)")
 	require.NotContains(t, p.Profile("/bin/sh", sandbox.View{Suite: true}), filepath.Join("/homes/a", "suite"))
 }

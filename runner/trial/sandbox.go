@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"waza/eval/files"
 	"waza/eval/surroundings"
 	"waza/runner/executor"
 	"waza/runner/internal/checkout"
@@ -36,7 +37,7 @@ func (e *Env) openSandboxesLocked(ctx context.Context, o *record.Order) error {
 	if state == "" {
 		state = filepath.Dir(e.Dir)
 	}
-	policy.Hidden = []string{o.Suite.Dir, state}
+	policy.Hidden = append(partsOf(o), o.Suite.Dir, state)
 	if tier == record.TierContainer { // it must exist when a container starts
 		if err := os.MkdirAll(e.historyDir(), 0o700); err != nil {
 			return err
@@ -59,6 +60,28 @@ func (e *Env) openSandboxesLocked(ctx context.Context, o *record.Order) error {
 		e.Grading.Sandboxes = s
 	}
 	return nil
+}
+
+// partsOf returns the parts of the suite in its skills, for all programs of the run.
+func partsOf(o *record.Order) []string {
+	var parts []string
+	known := map[string]bool{}
+	for _, t := range append(slices.Clone(o.Suite.Tasks), o.Task) { // a worker gets the task alone
+		for _, skill := range t.Skills {
+			if known[skill] {
+				continue
+			}
+			known[skill] = true
+			real := files.RealPath(skill)
+			for _, part := range o.Suite.PartsIn(skill) {
+				in, err := filepath.Rel(skill, part)
+				if err == nil && files.RealPath(part) == filepath.Join(real, in) { // links lead to parts that are hidden
+					parts = append(parts, part)
+				}
+			}
+		}
+	}
+	return parts
 }
 
 // chosenTier returns the tier that this worker chose for the programs of an order. It is empty if

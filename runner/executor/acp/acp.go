@@ -221,7 +221,7 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 	if err != nil {
 		return executor.Outcome{}, err
 	}
-	given, err := giveSkills(ctx, cwd, x.preset.skills, t.Task.Skills, x.suite.Places)
+	given, err := giveSkills(ctx, cwd, x.preset.skills, t.Task.Skills, x.suite)
 	if err != nil {
 		return executor.Outcome{}, executor.Permanent(err)
 	}

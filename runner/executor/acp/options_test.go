@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -273,10 +274,11 @@ say done`)
 }
 
 // Agents used to get the suite with its expected answers if it was inside the skill, as in
-// skills/NAME/evals/.
+// skills/NAME/evals/, or inside a skill that was reached through a link.
 func TestSkillsWithoutTheSuite(t *testing.T) {
 	t.Parallel()
-	for _, place := range []string{"evals", "."} {
+	for _, c := range []struct{ place, want string }{{"evals", "SKILL.md "}, {".", "SKILL.md more.txt "}, {"linked/evals", "SKILL.md "}} {
+		place, linked := strings.CutPrefix(c.place, "linked/")
 		f := open(t, setup{agent: "    skills: .agents/skills\n"})
 		skill := filepath.Join(t.TempDir(), "greeter")
 		dir := filepath.Join(skill, place)
@@ -288,11 +290,16 @@ func TestSkillsWithoutTheSuite(t *testing.T) {
 		tr := f.trial(t, "ls .agents/skills/greeter\nsay done")
 		task := *tr.Task
 		task.Skills = []string{skill}
+		if linked {
+			link := filepath.Join(t.TempDir(), "greeter")
+			require.NoError(t, os.Symlink(skill, link))
+			require.NoError(t, os.Symlink(filepath.Join("evals", "more.txt"), filepath.Join(skill, "answers")))
+			task.Skills = []string{link}
+		}
 		tr.Task = &task
 		_, err := f.exec.Execute(t.Context(), tr)
 		require.NoError(t, err)
-		want := map[string]string{"evals": "SKILL.md ", ".": "SKILL.md more.txt "}[place]
-		require.Equal(t, want+"done", entries(tr)[1].Text)
+		require.Equal(t, c.want+"done", entries(tr)[1].Text, c.place)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"waza/eval"
 	"waza/eval/files"
-	"waza/eval/reach"
 )
 
 // maxSkill is the maximum size of a skill directory in bytes. maxSkillEntries is the maximum
@@ -22,7 +22,7 @@ const (
 // skills, and returns their names. It copies them instead of linking them, because an agent can
 // change them. It does not replace a skill that the task's own files put there, and leaves out the
 // suite, whose expected answers a skill can contain.
-func giveSkills(ctx context.Context, workspace, place string, skills []string, suite reach.Places) ([]string, error) {
+func giveSkills(ctx context.Context, workspace, place string, skills []string, suite *eval.Suite) ([]string, error) {
 	if len(skills) == 0 || place == "" {
 		return nil, nil
 	}
@@ -42,9 +42,10 @@ func giveSkills(ctx context.Context, workspace, place string, skills []string, s
 		if _, err := root.Lstat(filepath.Join(place, name)); err == nil {
 			continue
 		}
+		withheld := suite.Withholds(dir)
 		hidden := func(path string) bool { // the workspace is in the skill if the state directory is
 			at := filepath.Join(dir, path)
-			return at == workspace || suite.IsPart(dir, at)
+			return at == workspace || withheld(at)
 		}
 		if err := copyTree(ctx, root, filepath.Join(place, name), dir, hidden); err != nil {
 			return nil, fmt.Errorf("skill %s: %w", name, err)
