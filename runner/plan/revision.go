@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/discover"
 	"waza/eval/files"
 	"waza/eval/reach"
 	"waza/eval/skill"
@@ -32,8 +34,12 @@ type revision struct {
 	dir     string // the files of the commit
 	short   string // the name of the commit in messages
 	digests *Digests
-	// earlier maps the directories of skills and the paths of agent files to those of the commit.
+	// earlier maps the directories of skills and the paths of agent files to those of the commit. agents
+	// contains the paths of agent files.
 	earlier map[string]string
+	agents  map[string]bool
+	// withheld lists the suites that are in skills of the commit, but not at the same place today.
+	withheld []string
 }
 
 // maxRevision limits the bytes of the name of a revision.
@@ -46,7 +52,7 @@ func (d *draft) checkOut(ctx context.Context, scratch func() (*journal.Scratch, 
 	if ref == nil {
 		return nil
 	}
-	r := &revision{suite: d.Suite, earlier: map[string]string{}}
+	r := &revision{suite: d.Suite, earlier: map[string]string{}, agents: map[string]bool{}}
 	against, err := r.fill(ctx, ref, scratch, tasks)
 	if err != nil {
 		r.close()
@@ -100,7 +106,11 @@ func (r *revision) fill(
 func (r *revision) underTest(tasks []*eval.Task) (map[string]string, error) {
 	found := map[string]string{}
 	for _, t := range tasks {
-		for _, path := range slices.Concat(t.Skills, agentFiles(t)) {
+		agents := agentFiles(t)
+		for _, path := range agents {
+			r.agents[path] = true
+		}
+		for _, path := range slices.Concat(t.Skills, agents) {
 			if _, known := found[path]; known {
 				continue
 			}
@@ -155,7 +165,7 @@ func (r *revision) shown(path string) string {
 func (r *revision) find(path, rel string) (string, error) {
 	at := filepath.Join(r.dir, rel)
 	file := at
-	if !strings.HasSuffix(path, skill.AgentSuffix) {
+	if !r.agents[path] {
 		file = filepath.Join(at, skill.FileName)
 	}
 	switch inside := files.Within(r.dir, file); {
@@ -175,18 +185,60 @@ func (r *revision) hideSuite() error {
 		return err
 	}
 	defer root.Close()
-	for now, earlier := range r.earlier {
+	for _, now := range slices.Sorted(maps.Keys(r.earlier)) {
+		if r.agents[now] {
+			continue
+		}
+		parts, err := r.suitesOf(now)
+		if err != nil {
+			return err
+		}
 		for _, part := range r.suite.PartsIn(now) {
 			in, err := filepath.Rel(now, part)
 			if err != nil {
 				return err
 			}
-			if err := r.remove(root, filepath.Join(earlier, in)); err != nil {
+			parts = append(parts, filepath.Join(r.earlier[now], in))
+		}
+		for _, part := range parts {
+			if err := r.remove(root, part); err != nil {
 				return fmt.Errorf("cannot remove the suite from %s in %s: %w", r.shown(now), r.short, err)
 			}
 		}
 	}
 	return nil
+}
+
+// suitesOf returns the parts of the suites in an earlier skill that were removed or moved since, and of
+// those that are parts of the suite today. Agents get the others on both sides.
+func (r *revision) suitesOf(now string) ([]string, error) {
+	earlier, today := r.earlier[now], r.suite.PartsIn(now)
+	found, err := discover.Suites(earlier, files.View{})
+	if err != nil {
+		return nil, err
+	}
+	var parts []string
+	for _, f := range found.Suites {
+		in, err := filepath.Rel(earlier, f.Path)
+		if err != nil {
+			return nil, err
+		}
+		place := filepath.Join(now, in)
+		known := slices.ContainsFunc(today, func(part string) bool { return reach.Within(part, place) })
+		if !known && files.IsRegular(place) {
+			continue
+		}
+		s, _, err := eval.Load(f.Path, eval.Options{})
+		if err != nil || s == nil {
+			return nil, fmt.Errorf("%s contains the suite %s in %s, which cannot be read, so its answers cannot be withheld from agents; "+
+				"choose another revision", r.shown(now), filepath.ToSlash(in), r.short)
+		}
+		parts = append(parts, s.PartsIn(earlier)...)
+		if !known {
+			r.withheld = append(r.withheld, r.shown(place))
+		}
+	}
+	return parts, nil
 }
 
 // remove removes a path from the files of the commit.
@@ -243,7 +295,7 @@ func (d *contents) unchanged() (bool, error) {
 	r := d.plan.revision
 	for now, earlier := range r.earlier {
 		sum := func(path string) (string, error) {
-			if strings.HasSuffix(path, skill.AgentSuffix) {
+			if r.agents[now] {
 				return d.at(path).File(path)
 			}
 			return d.at(path).skill(path)
@@ -281,6 +333,15 @@ func (d *draft) baselineOf(t *eval.Task) *eval.Task {
 // against warns of a comparison of two equal sides.
 func (f *preflight) against() {
 	p := f.plan
+	if r := p.revision; r != nil {
+		for _, path := range r.withheld {
+			f.add(decode.Diagnostic{
+				File: p.Suite.File, Severity: decode.Warning, Code: decode.CodeBadSkill,
+				Message: fmt.Sprintf("the skill contains the suite %s at %q, which has answers; the agent of the baseline gets the skill without this suite "+
+					"and its directory", path, p.against.Name),
+			})
+		}
+	}
 	if !p.sameSkills {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/runner"
 	"waza/runner/plan"
 	"waza/runner/proc/proctest"
@@ -262,4 +263,76 @@ func TestAttackRevisionLinks(t *testing.T) {
 	_, err = r.Planner().Plan(t.Context(), suite, record.Request{Against: &record.Revision{Name: "old"}})
 	require.ErrorContains(t, err, "escapes")
 	require.DirExists(t, filepath.Join(out, "evals"))
+}
+
+// The agent of the baseline gets no suite of the earlier skill, also if it was elsewhere. Other suites
+// remain if both sides have them.
+func TestRevisionWithoutSuites(t *testing.T) {
+	t.Parallel()
+	h, r := newHistory(t), runnertest.NewRunner(t)
+	suite := "name: s\nconfig: {executor: command, command: cat}\ntasks: [\"tasks/*.yaml\"]\n"
+	task := "id: a\ninputs: {prompt: x}\ngraders: [{type: text, config: {contains: [x]}}]\n"
+	h.write(greeter + "-- skills/greeter/eval.yaml --\n" + suite + "-- skills/greeter/tasks/a.yaml --\n" + task +
+		"-- skills/greeter/tests/eval.yaml --\n" + suite + "-- skills/greeter/tests/answers.txt --\nx\n" +
+		"-- skills/greeter/other/eval.yaml --\n" + suite + "-- skills/greeter/other/x.txt --\nx\n")
+	h.commit("old")
+	h.git("rm", "--quiet", "-r", "skills/greeter/eval.yaml", "skills/greeter/tests", "skills/greeter/tasks")
+	h.commit("new")
+	p, err := h.against(r, "old")
+	require.NoError(t, err)
+	defer p.Close()
+	skill := p.Tasks[0].Skills[0]
+	for _, gone := range []string{"eval.yaml", "tasks/a.yaml", "tests", "evals"} {
+		require.NoFileExists(t, filepath.Join(skill, gone))
+		require.NoDirExists(t, filepath.Join(skill, gone))
+	}
+	require.FileExists(t, filepath.Join(skill, "words.txt"))
+	require.FileExists(t, filepath.Join(skill, "other", "eval.yaml"))
+	require.FileExists(t, filepath.Join(skill, "other", "x.txt"))
+	var warned []string
+	for _, d := range p.Preflight(t.Context()) {
+		if d.Code == decode.CodeBadSkill {
+			warned = append(warned, d.Message)
+		}
+	}
+	require.Len(t, warned, 2)
+	require.Contains(t, warned[0], `the skill contains the suite skills/greeter/eval.yaml at "old"`)
+}
+
+// A skill that is reached through a link is compared without the suite, too.
+func TestRevisionThroughLink(t *testing.T) {
+	t.Parallel()
+	h, r := newHistory(t), runnertest.NewRunner(t)
+	require.NoError(t, os.Symlink("skills", filepath.Join(h.dir, "installed")))
+	h.write(runnertest.Replace(t, greeter, "command: cat", "command: cat, skill_directories: [../../../installed/greeter]"))
+	h.commit("old")
+	p, err := h.against(r, "old")
+	require.NoError(t, err)
+	defer p.Close()
+	linked := 0
+	for _, skill := range p.Tasks[0].Skills {
+		require.NoDirExists(t, filepath.Join(skill, "evals"))
+		if filepath.Base(filepath.Dir(skill)) == "installed" {
+			linked++
+		}
+	}
+	require.Equal(t, 1, linked)
+}
+
+// A file of instructions under test has the text of the revision.
+func TestRevisionOfInstructions(t *testing.T) {
+	t.Parallel()
+	h, r := newHistory(t), runnertest.NewRunner(t)
+	h.write(runnertest.Replace(t, greeter, "skill: greeter", "agent: AGENTS.md") + "-- AGENTS.md --\nBe brief.\n")
+	h.commit("old")
+	h.write("-- AGENTS.md --\nBe long.\n")
+	p, err := h.against(r, "old")
+	require.NoError(t, err)
+	defer p.Close()
+	text, err := os.ReadFile(p.Tasks[0].Instructions[0].Path)
+	require.NoError(t, err)
+	require.Equal(t, "Be brief.\n", string(text))
+	for _, d := range p.Preflight(t.Context()) {
+		require.NotContains(t, d.Message, "the skills are the same")
+	}
 }
