@@ -18,6 +18,7 @@ import (
 	"waza/eval/files"
 	"waza/eval/reach"
 	"waza/eval/skill"
+	"waza/eval/text"
 	"waza/runner/grader/judge"
 	"waza/runner/internal/checkout"
 	"waza/runner/journal"
@@ -38,8 +39,8 @@ type revision struct {
 	// contains the paths of agent files.
 	earlier map[string]string
 	agents  map[string]bool
-	// withheld lists the suites that are in skills of the commit, but not at the same place today.
-	withheld []string
+	name    string   // of the revision, as the caller wrote it
+	warned  []string // differences between the sides that the change of the skills does not explain
 }
 
 // maxRevision limits the bytes of the name of a revision.
@@ -72,6 +73,7 @@ func (r *revision) fill(
 	if name == "" || len(name) > maxRevision || strings.ContainsFunc(name, unicode.IsControl) {
 		return nil, fmt.Errorf("the name of a revision must be a commit id, a branch or a tag of at most %d bytes", maxRevision)
 	}
+	r.name = name
 	paths, err := r.underTest(tasks)
 	if err != nil {
 		return nil, err
@@ -93,8 +95,8 @@ func (r *revision) fill(
 	if err := checkout.Files(ctx, r.root, id, r.dir); err != nil {
 		return nil, err
 	}
-	for path, rel := range paths {
-		if r.earlier[path], err = r.find(path, rel); err != nil {
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		if r.earlier[path], err = r.find(path, paths[path]); err != nil {
 			return nil, err
 		}
 	}
@@ -174,7 +176,34 @@ func (r *revision) find(path, rel string) (string, error) {
 	case !inside:
 		return "", fmt.Errorf("%s leads out of the repository in %s; choose a revision where it does not", r.shown(path), r.short)
 	}
-	return at, nil
+	if r.agents[path] {
+		return at, nil
+	}
+	return at, r.checkHead(path, file)
+}
+
+// checkHead compares the frontmatter of the SKILL.md of a commit with that of today. Agents do not
+// find a skill with unusable frontmatter, and find others by their names.
+func (r *revision) checkHead(path, file string) error {
+	was, err := skill.Read(file)
+	if err != nil {
+		return fmt.Errorf("%s in %s: %s", r.shown(filepath.Join(path, skill.FileName)), r.short, files.Reason(err))
+	}
+	now, err := skill.Read(filepath.Join(path, skill.FileName))
+	switch {
+	case err != nil || now.Problem != nil: // loading the suite reports it
+	case was.Problem != nil:
+		return fmt.Errorf("%s has unusable frontmatter in %s: line %d: %w; choose another revision",
+			r.shown(filepath.Join(path, skill.FileName)), r.short, was.ProblemLine, was.Problem)
+	case was.Name != now.Name:
+		r.warnf("the skill %s is called %q at %q, and %q today; agents find skills by their names, and graders expect today's",
+			r.shown(path), text.Clip(was.Name, 60), r.name, text.Clip(now.Name, 60))
+	}
+	return nil
+}
+
+func (r *revision) warnf(format string, args ...any) {
+	r.warned = append(r.warned, fmt.Sprintf(format, args...))
 }
 
 // hideSuite removes the parts of the suite from the earlier skills, see [eval.Suite.PartsIn]: agents must
@@ -235,7 +264,8 @@ func (r *revision) suitesOf(now string) ([]string, error) {
 		}
 		parts = append(parts, s.PartsIn(earlier)...)
 		if !known {
-			r.withheld = append(r.withheld, r.shown(place))
+			r.warnf("the skill contains the suite %s at %q, which has answers; the agent of the baseline gets the skill without this suite and "+
+				"its directory", r.shown(place), r.name)
 		}
 	}
 	return parts, nil
@@ -330,16 +360,12 @@ func (d *draft) baselineOf(t *eval.Task) *eval.Task {
 	return withoutJudges(d.revision.task(t))
 }
 
-// against warns of a comparison of two equal sides.
+// against warns of a comparison of two equal sides, and of sides that cannot be compared fairly.
 func (f *preflight) against() {
 	p := f.plan
 	if r := p.revision; r != nil {
-		for _, path := range r.withheld {
-			f.add(decode.Diagnostic{
-				File: p.Suite.File, Severity: decode.Warning, Code: decode.CodeBadSkill,
-				Message: fmt.Sprintf("the skill contains the suite %s at %q, which has answers; the agent of the baseline gets the skill without this suite "+
-					"and its directory", path, p.against.Name),
-			})
+		for _, message := range r.warned {
+			f.add(decode.Diagnostic{File: p.Suite.File, Severity: decode.Warning, Code: decode.CodeBadSkill, Message: message})
 		}
 	}
 	if !p.sameSkills {

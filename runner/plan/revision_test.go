@@ -219,6 +219,11 @@ func TestRevisionErrors(t *testing.T) {
 			require.NoError(h.t, os.RemoveAll(filepath.Join(h.dir, "skills")))
 			require.NoError(h.t, os.Rename(filepath.Join(h.dir, "kept"), filepath.Join(h.dir, "skills")))
 		}, "leads out of the repository in commit "},
+		"no frontmatter": {"headless", func(h *history) {
+			h.write("-- skills/greeter/SKILL.md --\nHello.\n")
+			h.commit("headless")
+			h.write(greeter)
+		}, "skills/greeter/SKILL.md has unusable frontmatter in commit "},
 		"no repository": {"old", func(h *history) { require.NoError(h.t, os.RemoveAll(filepath.Join(h.dir, ".git"))) }, "is not in a git repository"},
 		"two repositories": {"old", func(h *history) {
 			other := newHistory(h.t)
@@ -297,6 +302,24 @@ func TestRevisionWithoutSuites(t *testing.T) {
 	}
 	require.Len(t, warned, 2)
 	require.Contains(t, warned[0], `the skill contains the suite skills/greeter/eval.yaml at "old"`)
+}
+
+// A skill that had another name is compared with a warning, because agents find it by its name.
+func TestRevisionOfRenamedSkill(t *testing.T) {
+	t.Parallel()
+	h, r := newHistory(t), runnertest.NewRunner(t)
+	h.write(greeter + "-- skills/greeter/SKILL.md --\n---\nname: hello\n---\n")
+	h.commit("old")
+	h.write(greeter)
+	p, err := h.against(r, "old")
+	require.NoError(t, err)
+	defer p.Close()
+	var warned []string
+	for _, d := range p.Preflight(t.Context()) {
+		warned = append(warned, d.Message)
+	}
+	require.Contains(t, warned, `the skill skills/greeter is called "hello" at "old", and "greeter" today; agents find skills by their names, `+
+		"and graders expect today's")
 }
 
 // A skill that is reached through a link is compared without the suite, too.
