@@ -3,10 +3,13 @@ package plan
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/files"
+	"waza/eval/surroundings"
 	"waza/eval/text"
 	"waza/runner/grader"
 	"waza/runner/grader/judge"
@@ -34,7 +37,53 @@ func (p *Plan) Preflight(ctx context.Context) decode.Diagnostics {
 	f.shouldTrigger()
 	f.graders(ctx)
 	f.against()
+	f.onBothSides()
 	return f.found
+}
+
+// onBothSides warns of a file that defines the agent under test, but that the agent of the baseline
+// also gets, in another way.
+func (f *preflight) onBothSides() {
+	known := map[string]bool{}
+	for _, t := range f.plan.Tasks {
+		if t.Baseline == nil {
+			continue
+		}
+		for _, path := range agentFiles(t.Task) {
+			key := f.alsoIn(t, path)
+			message := fmt.Sprintf("%s, so the agent of the baseline also has %s, and the comparison does not show its effect; remove it there",
+				key, filepath.Base(path))
+			if key == "" || known[message] {
+				continue
+			}
+			known[message] = true
+			f.add(decode.Diagnostic{
+				File: f.plan.Suite.File, Severity: decode.Warning, Code: decode.CodeNoEffect, Message: message,
+			})
+		}
+	}
+}
+
+// alsoIn describes the key through which both agents of a task get a file that defines the agent under
+// test; "" if there is none.
+func (f *preflight) alsoIn(t *Task, path string) string {
+	real := files.RealPath(path)
+	for i, list := range [][]eval.InstructionFile{f.plan.Suite.Instructions, t.Instructions} {
+		if slices.ContainsFunc(list, func(other eval.InstructionFile) bool {
+			return !other.UnderTest && other.Path != "" && files.RealPath(other.Path) == real
+		}) {
+			return []string{"config.instruction_files contains the file", "instruction_files of task " + t.Task.ID + " contain the file"}[i]
+		}
+	}
+	if slices.ContainsFunc(t.Inputs.Files, func(in eval.InputFile) bool { return in.Source != "" && files.RealPath(in.Source) == real }) {
+		return "inputs.files of task " + t.Task.ID + " contain the file"
+	}
+	if root := files.RepositoryRoot(real); root != "" && slices.ContainsFunc(t.Inputs.Repos, func(repo surroundings.Repo) bool {
+		return repo.Dir != "" && files.RepositoryRoot(files.RealPath(repo.Dir)) == root
+	}) {
+		return "inputs.repos of task " + t.Task.ID + " contain the repository of the file"
+	}
+	return ""
 }
 
 // PreflightGraders returns what this machine lacks for the graders of the plan. With a fleet,

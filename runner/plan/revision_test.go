@@ -359,3 +359,38 @@ func TestRevisionOfInstructions(t *testing.T) {
 		require.NotContains(t, d.Message, "the skills are the same")
 	}
 }
+
+// Both agents can get the file under test in another way. A comparison shows nothing then.
+func TestFileUnderTestOnBothSides(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ old, new, want string }{
+		"instruction_files": {"command: cat}", "command: cat, instruction_files: [../../../AGENTS.md]}", "config.instruction_files contains the file"},
+		"repos":             {"{id: a, prompt: x,", "{id: a, inputs: {prompt: x, repos: [{source: .}]},", "inputs.repos of task a contain the repository of the file"},
+		"neither":           {"", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, r := newHistory(t), runnertest.NewRunner(t)
+			h.write(runnertest.Replace(t, greeter, "skill: greeter", "agent: AGENTS.md", c.old, c.new) + "-- AGENTS.md --\nBe brief.\n")
+			h.commit("old")
+			h.write("-- AGENTS.md --\nBe long.\n")
+			for _, req := range []record.Request{{}, {Against: &record.Revision{Name: "old"}}} {
+				p, err := r.Planner().Plan(t.Context(), h.suite(r), req)
+				require.NoError(t, err)
+				defer p.Close()
+				var warned []string
+				for _, d := range p.Preflight(t.Context()) {
+					if d.Code == decode.CodeNoEffect {
+						warned = append(warned, d.Message)
+					}
+				}
+				if c.want == "" {
+					require.Empty(t, warned)
+					continue
+				}
+				require.Len(t, warned, 1)
+				require.Contains(t, warned[0], c.want+", so the agent of the baseline also has AGENTS.md")
+			}
+		})
+	}
+}
