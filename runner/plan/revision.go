@@ -92,7 +92,7 @@ func (r *revision) fill(
 		return nil, err
 	}
 	r.dir, r.short = filepath.Join(r.scratch.Dir, filepath.Base(r.root)), fmt.Sprintf("commit %.12s", id)
-	if err := checkout.Files(ctx, r.root, id, r.dir); err != nil {
+	if err := checkout.Files(ctx, r.root, id, r.dir, slices.Sorted(maps.Values(paths))...); err != nil {
 		return nil, err
 	}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {

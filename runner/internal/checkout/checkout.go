@@ -46,7 +46,7 @@ func Resolve(ctx context.Context, source, name string) (id string, err error) {
 	if _, err := top(ctx, source); err != nil {
 		return "", err
 	}
-	if strings.HasPrefix(name, "-") {
+	if strings.HasPrefix(name, "-") || strings.HasPrefix(name, "^") { // git answers ^v1 with ^ and an id
 		return "", noCommit(source, name)
 	}
 	id, said, err := git(ctx, source, "rev-parse", "--verify", "--quiet", name+"^{commit}")
@@ -90,11 +90,20 @@ func top(ctx context.Context, source string) (string, error) {
 // id must come from [Resolve] for the same source. Make writes nothing to the source. git and
 // all its child processes have ended when Make returns.
 func Make(ctx context.Context, source, id, dir string) error {
+	return makeWith(ctx, source, id, dir, nil)
+}
+
+// makeWith is like [Make], with settings of git for the checkout, such as core.eol=lf.
+func makeWith(ctx context.Context, source, id, dir string, settings []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, makeTime, fmt.Errorf("git did not finish within %v", makeTime))
 	defer cancel()
 	from, err := top(ctx, source)
 	if err != nil {
 		return err
+	}
+	checkout := []string{"-C", dir, "-c", "advice.detachedHead=false"}
+	for _, s := range settings {
+		checkout = append(checkout, "-c", s)
 	}
 	for _, args := range [][]string{
 		// No template: the hooks of this machine's user do not belong to the repository.
@@ -102,7 +111,7 @@ func Make(ctx context.Context, source, id, dir string) error {
 			"clone", "--quiet", "--shared", "--no-checkout", "--template=", "--config",
 			"remote.origin.fetch=+refs/heads/*:refs/heads/*", "--", from, dir,
 		},
-		{"-C", dir, "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", "--force", id, "--"},
+		append(checkout, "checkout", "--quiet", "--detach", "--force", id, "--"),
 		{"-C", dir, "remote", "remove", "origin"},
 	} {
 		if _, said, err := git(ctx, filepath.Dir(dir), args...); err != nil {
@@ -110,15 +119,6 @@ func Make(ctx context.Context, source, id, dir string) error {
 		}
 	}
 	return nil
-}
-
-// Files is like [Make], but leaves only the files of the commit in dir: no repository, and so neither
-// its history nor its other branches.
-func Files(ctx context.Context, source, id, dir string) error {
-	if err := Make(ctx, source, id, dir); err != nil {
-		return err
-	}
-	return os.RemoveAll(filepath.Join(dir, ".git"))
 }
 
 // git runs git and returns its standard output and its standard error.

@@ -126,6 +126,33 @@ func TestFiles(t *testing.T) {
 	require.ErrorContains(t, checkout.Files(t.Context(), src, id, dir), "already exists")
 }
 
+// Files have the line ends of the source. Filters that only its settings define do not run, so files that
+// need one cannot be compared.
+func TestFilesWithSettings(t *testing.T) {
+	t.Parallel()
+	src := repository(t)
+	write(t, src, ".gitattributes", "secret/* filter=crypt\n")
+	write(t, src, "secret/a.txt", "x\n")
+	write(t, src, "lines.txt", "one\ntwo\n")
+	run(t, src, "add", ".")
+	run(t, src, "commit", "--quiet", "-m", "three")
+	files := func(paths ...string) (string, error) {
+		id, err := checkout.Resolve(t.Context(), src, "")
+		require.NoError(t, err)
+		dir := filepath.Join(t.TempDir(), "files")
+		return dir, checkout.Files(t.Context(), src, id, dir, paths...)
+	}
+	run(t, src, "config", "core.autocrlf", "true")
+	dir, err := files(".")
+	require.NoError(t, err, "nobody defines the filter, so both sides are unfiltered")
+	require.Equal(t, "one\r\ntwo\r\n", read(t, dir, "lines.txt"))
+	run(t, src, "config", "filter.crypt.smudge", "tr a-z b-za")
+	_, err = files("sub", "secret")
+	require.ErrorContains(t, err, `secret/a.txt needs the git filter "crypt", which only the settings of the repository `+src+" define")
+	_, err = files("sub")
+	require.NoError(t, err)
+}
+
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	src := repository(t)
@@ -133,6 +160,7 @@ func TestFaults(t *testing.T) {
 	for _, c := range []struct{ source, name, want string }{
 		{src, "nope", src + ` has no commit "nope"; use a commit id, a branch or a tag`},
 		{src, "--upload-pack=x", src + ` has no commit "--upload-pack=x"; use a commit id, a branch or a tag`},
+		{src, "^v1", src + ` has no commit "^v1"; use a commit id, a branch or a tag`},
 		{src, "v1:a.txt", src + ` has no commit "v1:a.txt"; use a commit id, a branch or a tag`},
 		{none, "", none + " is not a readable git repository: fatal: not a git repository"},
 		{filepath.Join(none, "gone"), "", "no such directory: " + filepath.Join(none, "gone")},
