@@ -84,7 +84,8 @@ func (r *Run) claim() (free func(), err error) {
 
 // Kinds of [Garbage].
 const (
-	GarbageWorkspaces = "workspaces" // of a run whose process has died, or files beside them
+	GarbageWorkspaces = "workspaces" // of a run whose process has died
+	GarbageScratch    = "scratch"    // the files of a [Scratch] whose owner has died
 	GarbageTrash      = "trash"      // a run that was not removed completely
 	GarbageFile       = "file"       // a file that was being written when its process died
 	GarbageRun        = "unrecorded" // a run whose process died before it was recorded
@@ -116,9 +117,13 @@ func (s *Store) Collect(now time.Time, remove func(Garbage)) error {
 	for _, name := range names(s.work()) {
 		switch id, taken := strings.CutPrefix(name, takenPrefix); {
 		case taken: // by a process that died before removing them
-			remove(Garbage{GarbageWorkspaces, id[:max(0, strings.LastIndexByte(id, '-'))], filepath.Join(s.work(), name)})
+			kind, run := GarbageWorkspaces, id[:max(0, strings.LastIndexByte(id, '-'))]
+			if run == "" {
+				kind = GarbageScratch
+			}
+			remove(Garbage{kind, run, filepath.Join(s.work(), name)})
 		case isScratchLock(name):
-			withDeadScratch(filepath.Join(s.work(), name), func(dir string) { remove(Garbage{GarbageWorkspaces, "", dir}) })
+			withDeadScratch(filepath.Join(s.work(), name), func(dir string) { remove(Garbage{GarbageScratch, "", dir}) })
 		case ValidID(name):
 			c.workspaces(name)
 		}

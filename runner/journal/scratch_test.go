@@ -22,7 +22,7 @@ func TestScratch(t *testing.T) {
 	require.NotEqual(t, closed.Dir, dead.Dir)
 	require.NoError(t, os.WriteFile(filepath.Join(dead.Dir, "a"), nil, 0o600))
 	collect := func() (found []string) {
-		require.NoError(t, s.Collect(time.Now(), func(g journal.Garbage) { found = append(found, g.Path) }))
+		require.NoError(t, s.Collect(time.Now(), func(g journal.Garbage) { found = append(found, g.Kind+" "+g.Path) }))
 		return found
 	}
 	require.Empty(t, s.Leftovers(), "their owner is alive")
@@ -31,9 +31,10 @@ func TestScratch(t *testing.T) {
 	require.NoError(t, closed.Close())
 	require.NoDirExists(t, closed.Dir)
 	dead.Die()
-	require.Equal(t, []string{dead.Dir}, collect())
+	require.Equal(t, []string{"scratch " + dead.Dir}, collect())
 	left := s.Leftovers()
 	require.Len(t, left, 1)
+	require.Equal(t, []string{"scratch " + left[0]}, collect())
 	require.FileExists(t, filepath.Join(left[0], "a"))
 	require.NoDirExists(t, dead.Dir)
 	require.Equal(t, left, s.Leftovers(), "until somebody removes it")

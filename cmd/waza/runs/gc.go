@@ -125,6 +125,7 @@ func (o Options) printRemoved(list []catalog.Removed, dry bool) {
 	for _, kind := range []struct{ what, one, many string }{
 		{catalog.RemovedRun, "run", "runs"},
 		{"workspaces", "run's workspaces", "runs' workspaces"},
+		{"scratch", "checkout of earlier skills", "checkouts of earlier skills"},
 		{"trash", "partly removed run", "partly removed runs"},
 		{"unrecorded", "run that never started", "runs that never started"},
 		{"file", "unfinished file", "unfinished files"},
