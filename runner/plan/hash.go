@@ -99,7 +99,7 @@ func (d *contents) hashTasks() error {
 		if t.Grading, err = d.grading(t.Task); err != nil {
 			return err
 		}
-		if p.against != nil && grader.ScoresSkills(t.Task) {
+		if p.against != nil && t.Role == record.RoleBaseline && grader.ScoresSkills(t.Task) { // see [Plan.Sided]
 			if t.Grading, err = digestJSON([]any{t.Grading, "skills on both sides"}); err != nil {
 				return err
 			}

@@ -19,6 +19,8 @@ import (
 	"waza/eval/reach"
 	"waza/eval/skill"
 	"waza/eval/text"
+	"waza/runner/grader"
+	"waza/runner/grader/behavior"
 	"waza/runner/grader/judge"
 	"waza/runner/internal/checkout"
 	"waza/runner/journal"
@@ -339,6 +341,24 @@ func (d *contents) unchanged() (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// Sided returns the grades of a trial of another run as the plan's own trials have them: whether the
+// comparison with the baseline leaves a grade out depends on the baseline, not on the task.
+func (p *Plan) Sided(t *Task, grades []record.Grade) []record.Grade {
+	grades = slices.Clone(grades)
+	for i := range grades {
+		g := &grades[i]
+		at := slices.IndexFunc(t.Effective, func(spec *eval.Grader) bool { return spec.Name == g.Name })
+		switch {
+		case at >= 0:
+			spec := t.Effective[at]
+			g.SkillsOnly = grader.IsSkillsOnly(spec) && (p.against == nil || judge.ComparesWithBaseline(spec))
+		case t.Trigger == nil && g.Name == behavior.NameShouldTrigger:
+			g.SkillsOnly = p.against == nil
+		}
+	}
+	return grades
 }
 
 // withoutJudges returns a copy of a task without the judges that compare with the baseline: the

@@ -130,7 +130,8 @@ func TestRevision(t *testing.T) {
 	require.Empty(t, scratches(t, r))
 }
 
-// The hashes of trials cover the skills of their side by content, and whether both sides have skills.
+// The hashes of trials cover the skills of their side by content, and those of the baseline whether both
+// sides have skills.
 func TestRevisionHashed(t *testing.T) {
 	t.Parallel()
 	h, r := newHistory(t), runnertest.NewRunner(t)
@@ -149,7 +150,7 @@ func TestRevisionHashed(t *testing.T) {
 	}
 	one, same, two, without := hashes("one"), hashes("same"), hashes("two"), hashes("")
 	for id, sides := range map[string]struct{ executions, gradings int }{
-		"a": {1, 1}, "a#baseline": {3, 1}, "b": {1, 2}, "b#baseline": {3, 2},
+		"a": {1, 1}, "a#baseline": {3, 1}, "b": {1, 1}, "b#baseline": {3, 2},
 	} {
 		executions, gradings := map[string]bool{}, map[string]bool{}
 		for _, of := range []map[string]*plan.Task{one, same, two, without} {

@@ -13,8 +13,8 @@ import (
 	"waza/runner/record"
 )
 
-// nameShouldTrigger is the name of the grader of expected.should_trigger and of trigger tests.
-const nameShouldTrigger = "_should_trigger"
+// NameShouldTrigger is the name of the grader of expected.should_trigger and of trigger tests.
+const NameShouldTrigger = "_should_trigger"
 
 // A shouldTrigger grades whether the agent used the skill under test when it should, and only
 // then. If no skill is named, any skill counts.
@@ -24,7 +24,7 @@ type shouldTrigger struct{ *record.TriggerRef }
 // if it did, or used an acceptable one, and used no forbidden one; otherwise it passes if the agent used
 // neither the skill nor a forbidden one. An empty skill means the suite's skill or, if the suite names none, any skill.
 func ForTrigger(test *record.TriggerRef) *grader.Bound {
-	return grader.NewBound(nameShouldTrigger, "skill_invocation", 1, shouldTrigger{test})
+	return grader.NewBound(NameShouldTrigger, "skill_invocation", 1, shouldTrigger{test})
 }
 
 // TriggerDecided reports whether what an agent did decides a trigger test, whatever it would have done
