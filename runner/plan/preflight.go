@@ -65,7 +65,7 @@ func (f *preflight) onBothSides() {
 }
 
 // alsoIn describes the key through which both agents of a task get a file that defines the agent under
-// test; "" if there is none.
+// test; "" without one.
 func (f *preflight) alsoIn(t *Task, path string) string {
 	real := files.RealPath(path)
 	for i, list := range [][]eval.InstructionFile{f.plan.Suite.Instructions, t.Instructions} {

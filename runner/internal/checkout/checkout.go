@@ -115,7 +115,11 @@ func makeWith(ctx context.Context, source, id, dir string, settings []string) er
 		{"-C", dir, "remote", "remove", "origin"},
 	} {
 		if _, said, err := git(ctx, filepath.Dir(dir), args...); err != nil {
-			return fault("git cannot check "+quote(id)+" of "+source+" out", said, err)
+			err = fault("git cannot check "+quote(id)+" of "+source+" out", said, err)
+			if partial, _, perr := git(ctx, from, "config", "--get-regexp", `^remote\..*\.promisor$`); perr == nil && partial != "" {
+				return fmt.Errorf("%w; it is a partial clone, so fetch its files first: git fetch --refetch --no-filter", err)
+			}
+			return err
 		}
 	}
 	return nil

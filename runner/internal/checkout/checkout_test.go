@@ -153,6 +153,23 @@ func TestFilesWithSettings(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// A partial clone lacks files of earlier commits, and a checkout never fetches them. The error names the
+// command that does.
+func TestPartialClone(t *testing.T) {
+	t.Parallel()
+	src, partial := repository(t), filepath.Join(t.TempDir(), "partial")
+	run(t, src, "config", "uploadpack.allowFilter", "true")
+	run(t, src, "clone", "--quiet", "--filter=blob:none", "file://"+src, partial)
+	id, err := checkout.Resolve(t.Context(), partial, "v1")
+	require.NoError(t, err)
+	err = checkout.Files(t.Context(), partial, id, filepath.Join(t.TempDir(), "files"))
+	require.ErrorContains(t, err, "it is a partial clone, so fetch its files first: git fetch --refetch --no-filter")
+	run(t, partial, "fetch", "--quiet", "--refetch", "--no-filter")
+	dir := filepath.Join(t.TempDir(), "files")
+	require.NoError(t, checkout.Files(t.Context(), partial, id, dir))
+	require.Equal(t, "one", read(t, dir, "a.txt"))
+}
+
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	src := repository(t)
