@@ -266,8 +266,7 @@ func (r *revision) suitesOf(now string) ([]string, error) {
 		}
 		parts = append(parts, s.PartsIn(earlier)...)
 		if !known {
-			r.warnf("the skill contains the suite %s at %q, which has answers; the agent of the baseline gets the skill without this suite and "+
-				"its directory", r.shown(place), r.name)
+			r.warnf("the skill contains the suite %s at %q, which has answers; the agent of the baseline gets the skill without this suite", r.shown(place), r.name)
 		}
 	}
 	return parts, nil
