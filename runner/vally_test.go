@@ -119,6 +119,8 @@ func TestVallyGraders(t *testing.T) {
 		{`type: run-command, config: {command: cat, args: [x.md], expected_exit_code: 1, stderr_contains: x.md}`, "say a", "write x.md a"},
 		{`type: run-command, config: {command: "test -f x.md", sub_path: d}`, "write d/x.md a", "write x.md a"},
 		{`type: program, config: {program: sh, args: [-c, 'test -f "$EVALUATE_WORKSPACE/$A"'], env: {A: x.md}}`, "write x.md a", "say a"},
+		{`type: program, config: {program: sh, sub_path: d, args: [-c, 'cd / && test -f "$EVALUATE_WORKSPACE/d/x.md"']}`, "write d/x.md a", "write d/y.md a"},
+		{`type: program, config: {program: cat, args: [x.md]}`, `write x.md {"passed": true}`, `write x.md {"passed": false}`},
 	} {
 		t.Run(c.grader, func(t *testing.T) {
 			t.Parallel()

@@ -1,7 +1,6 @@
 package vally
 
 import (
-	"path"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -57,17 +56,8 @@ func (c *check) program() {
 	c.config.Set("command", dialect.Scalar(command, command.Value))
 	c.config.Set("args", args)
 	c.inWorkspace()
-	env := dialect.Map{Node: c.config.Get("env")}
-	if env.Node == nil {
-		env = dialect.NewMap(c.node)
-	}
-	// The workspace, seen from the folder where the program starts.
-	workspace := "."
-	if folder := path.Clean(dialect.TextOf(c.config.Get("sub_path"))); folder != "." {
-		workspace = strings.TrimSuffix(strings.Repeat("../", 1+strings.Count(folder, "/")), "/")
-	}
-	env.Set(workspaceVariable, dialect.Scalar(c.node, workspace))
-	c.config.Set("env", env.Node)
+	c.config.Set("workspace", dialect.Scalar(c.node, workspaceVariable))
+	c.config.Set("strict", dialect.Scalar(c.node, true))
 	c.config.Set("trajectory", dialect.Scalar(c.node, inputVariable))
 }
 

@@ -812,8 +812,8 @@ func (c *checkWriter) rule(from map[string]any, javascript bool) *yaml.Node {
 	return rule.Node
 }
 
-// command writes a program. One that knows EVALUATE_WORKSPACE decides itself, the others are commands with
-// an expected exit code and output.
+// command writes a program. One without expectations decides itself, the others are commands with an
+// expected exit code and output.
 func (c *checkWriter) command() {
 	command, _ := c.left["command"].(string)
 	if command == "" {
@@ -829,9 +829,13 @@ func (c *checkWriter) command() {
 	}
 	env := maps.Clone(asMap(c.take("env")))
 	config, kind := dialect.NewMap(nil), "run-command"
-	if env["EVALUATE_WORKSPACE"] != nil || c.left["expect"] == nil {
+	if c.left["expect"] == nil {
 		kind = "program"
-		delete(env, "EVALUATE_WORKSPACE")
+		c.takeIf("workspace", workspaceVariable)
+		c.takeIf("trajectory", inputVariable)
+		if !c.takeIf("strict", true) {
+			c.lose(false, c.from.Named(), "in Vally, a program prints a result with passed, or nothing")
+		}
 		c.setProgram(config, command, args)
 	} else {
 		c.setCommand(config, command, args)

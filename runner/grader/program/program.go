@@ -81,6 +81,11 @@ type ProgramOptions struct {
 	// Name of an environment variable with the path of a JSON file about the trial, in the form of Vally:
 	// trajectory with events, metrics, output, workDir and stimulus, and stimulus with name and prompt.
 	Trajectory string `yaml:"trajectory" json:",omitempty"`
+	// Name of an environment variable with the absolute path of the workspace, as in WAZA_WORKSPACE_DIR.
+	Workspace string `yaml:"workspace" json:",omitempty"`
+	// A program that prints anything must print a JSON object with passed, and text can follow it. Otherwise
+	// text without a verdict leaves the decision to the exit code.
+	Strict bool `yaml:"strict" json:",omitempty"`
 	// Conditions on the exit code and the output, instead of a verdict that the program prints. The score
 	// is the share of conditions met; passes if all are.
 	Expect *ProgramExpectation `yaml:"expect" json:",omitempty"`
@@ -120,8 +125,13 @@ func checkProgram(c *eval.Check, o *ProgramOptions) {
 				"sub_path needs trust_workspace: true, because a program starts in an empty directory otherwise")
 		}
 	}
-	if strings.ContainsAny(o.Trajectory, "=\x00") {
-		c.Errorf(decode.At("trajectory"), decode.CodeInvalidValue, "trajectory must be the name of an environment variable, got %q", text.Clip(o.Trajectory, 60))
+	for _, v := range []struct{ key, name string }{{"trajectory", o.Trajectory}, {"workspace", o.Workspace}} {
+		if strings.ContainsAny(v.name, "=\x00") {
+			c.Errorf(decode.At(v.key), decode.CodeInvalidValue, "%s must be the name of an environment variable, got %q", v.key, text.Clip(v.name, 60))
+		}
+	}
+	if o.Strict && o.Expect != nil {
+		c.Warnf(decode.At("strict"), decode.CodeNoEffect, "strict has no effect because expect decides")
 	}
 	if o.Expect != nil {
 		o.Expect.check(c)
@@ -253,6 +263,9 @@ func (g *programGrader) gradeWith(
 		}
 		own = append(own, name+"="+path)
 	}
+	if name := g.options.Workspace; name != "" {
+		own = append(own, name+"="+workspace)
+	}
 	cmd.Env = append(slices.Concat(environ, own),
 		"WAZA_WORKSPACE_DIR="+workspace,
 		"WAZA_OUTPUT_FILE="+filepath.Join(temp, outputFile),
@@ -379,10 +392,16 @@ func (g *programGrader) run(ctx context.Context, cmd proc.Command, s *grader.Sub
 	if exit != nil {
 		score = grader.Score{Feedback: fmt.Sprintf("exit code %d: %s", exit.Code, lastWords(stdout, stderr))}
 	}
-	if said == "" && isCutVerdict(stdout) {
-		return grader.Score{}, fmt.Errorf("the verdict of %s is longer than %d KiB; print fewer details", name, programOutput>>10)
-	}
-	if said == "" {
+	if said == "" && g.options.Strict {
+		said = anyVerdict(stdout.String())
+		if said == "" && exit == nil && strings.TrimSpace(stdout.String()) != "" {
+			return grader.Score{}, fmt.Errorf("%s printed no verdict; print a JSON object with passed, true or false, or nothing; got %s",
+				name, lastWords(stdout, stdout))
+		}
+	} else if said == "" {
+		if isCutVerdict(stdout) {
+			return grader.Score{}, fmt.Errorf("the verdict of %s is longer than %d KiB; print fewer details", name, programOutput>>10)
+		}
 		said = printedVerdict(stdout.String())
 	}
 	if score, err = overrideScore(score, said); err == nil && note != "" {
@@ -496,6 +515,30 @@ func printedVerdict(stdout string) string {
 		if strings.EqualFold(name, "score") || strings.EqualFold(name, "passed") {
 			return said
 		}
+	}
+	return ""
+}
+
+// anyVerdict returns the last object with passed that a program printed at the start of a line; text can
+// follow it. It returns an empty text if there is none.
+func anyVerdict(stdout string) (said string) {
+	rest := "\n" + match.WithoutBOM(strings.TrimSpace(stdout))
+	for invalid := 0; invalid < 1000; { // each can be as long as the output
+		i := strings.Index(rest, "\n{")
+		if i < 0 {
+			return said
+		}
+		rest = rest[i+1:]
+		var object json.RawMessage
+		d := json.NewDecoder(strings.NewReader(rest))
+		if d.Decode(&object) != nil {
+			invalid++
+			continue
+		}
+		if v := (programAnswer{}); json.Unmarshal(object, &v) != nil || v.Passed.Given {
+			said = string(object)
+		}
+		rest = rest[d.InputOffset():]
 	}
 	return ""
 }

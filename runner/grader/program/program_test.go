@@ -342,6 +342,41 @@ func TestProgramExpectation(t *testing.T) {
 	})
 }
 
+// A strict program gives its verdict with passed, before or after text, or prints nothing.
+func TestProgramStrict(t *testing.T) {
+	t.Parallel()
+	trial := gradertest.Subject("", gradertest.Workspace(t, nil))
+	prints := func(text, rest string) string {
+		return "command: sh\nstrict: true\nargs: [-c, 'printf \"%b\" \"$0\"; " + rest + "', '" + text + "']"
+	}
+	gradertest.RunCases(t, "program", []gradertest.Case{
+		{"nothing", prints("", ""), nil, trial, gradertest.Passes()},
+		{"fails with nothing", prints("", "exit 1"), nil, trial, gradertest.Scores(0, "exit code 1")},
+		{"fails with text", prints("wrong", "exit 1"), nil, trial, gradertest.Scores(0, "exit code 1: wrong")},
+		{"text", prints("all is wrong", ""), nil, trial, gradertest.Errors("got all is wrong")},
+		{"only a score", prints(`{"score": 0}`, ""), nil, trial, gradertest.Errors("sh printed no verdict")},
+		{"only evidence", prints(`{"evidence": "bad"}`, ""), nil, trial, gradertest.Errors("sh printed no verdict")},
+		{"not a verdict", prints(`{"passed": "no"}`, ""), nil, trial, gradertest.Errors(`verdict: "no", expected true or false`)},
+		{"text after it", prints(`{"passed": false, "score": 0.5, "evidence": "e"}\ndone`, ""), nil, trial, gradertest.Scores(0.5, "e")},
+		{"text before it", prints(`{log}\n{\n"passed": false}`, ""), nil, trial, gradertest.Scores(0, "according to the program")},
+		{"the last", prints(`{"passed": true}\n{"passed": false}\n{"log": 1}`, ""), nil, trial, gradertest.Scores(0, "according to the program")},
+	})
+	gradertest.RunOptions(t, "program", []gradertest.OptionCase{
+		{"strict and expect", "{command: sh, strict: true, expect: {exit_code: 0}}", "no-effect: strict has no effect", nil},
+		{"workspace", "{command: sh, workspace: a=b}", "invalid-value: workspace must be the name of an environment variable", nil},
+	})
+}
+
+// A program finds the absolute path of the workspace in a variable of its choice, also from a folder.
+func TestProgramWorkspaceVariable(t *testing.T) {
+	t.Parallel()
+	trial := gradertest.Subject("", gradertest.Workspace(t, map[string]string{"app/a.txt": "a"}))
+	const script = `cd / && test "$WHERE" = "$WAZA_WORKSPACE_DIR" && test -f "$WHERE/app/a.txt"`
+	gradertest.RunCases(t, "program", []gradertest.Case{{
+		"absolute", "{command: sh, trust_workspace: true, workspace: WHERE, sub_path: app, args: [-c, '" + script + "']}", nil, trial, gradertest.Passes(),
+	}})
+}
+
 // A program can read the trial in the form of Vally.
 func TestProgramReadsTrajectory(t *testing.T) {
 	t.Parallel()
