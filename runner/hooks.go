@@ -11,7 +11,6 @@ import (
 
 	"waza/eval/files"
 	"waza/eval/surroundings"
-	"waza/runner/executor"
 	"waza/runner/plan"
 	"waza/runner/proc"
 	"waza/runner/record"
@@ -104,7 +103,7 @@ func (k *hooks) runOne(ctx context.Context, when string, h surroundings.Hook, ti
 func (k *hooks) checkScripts(h surroundings.Hook) error {
 	for _, path := range k.plan.Suite.Mentioned(h.WorkingDirectory, h.Command) {
 		planned := k.plan.Files.Files[path]
-		if planned == "" || !executor.IsScript(path) {
+		if planned == "" || !files.IsScript(path) {
 			continue
 		}
 		if sum, err := files.Digest(path); err != nil || sum != planned {

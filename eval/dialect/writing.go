@@ -3,12 +3,14 @@ package dialect
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
+	"waza/eval/files"
 	"waza/eval/pattern"
 	"waza/eval/text"
 )
@@ -72,6 +74,23 @@ func (d *Document) Relative(path string) string {
 		rel = path
 	}
 	return filepath.ToSlash(rel)
+}
+
+// ProgramFile finds the word of a command line that names a file in the directory of the suite: the program,
+// or the script of an interpreter. It returns the path of the file, and -1 if there is none.
+func (d *Document) ProgramFile(words []string) (index int, file string) {
+	for _, i := range []int{0, files.ScriptIndex(words)} {
+		f, err := os.OpenInRoot(d.Dir, filepath.FromSlash(words[i]))
+		if err != nil {
+			continue
+		}
+		info, err := f.Stat()
+		f.Close()
+		if err == nil && info.Mode().IsRegular() {
+			return i, filepath.Join(d.Dir, filepath.FromSlash(words[i]))
+		}
+	}
+	return -1, ""
 }
 
 // HasVariable reports whether a text in a value has a template variable.

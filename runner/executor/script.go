@@ -3,42 +3,11 @@ package executor
 import (
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"waza/eval"
+	"waza/eval/files"
 )
-
-// interpreters are programs that take a script as their first plain argument.
-var interpreters = []string{
-	"python", "python2", "python3", "node", "deno", "bun", "bash", "sh", "zsh", "dash", "ruby", "perl", "php",
-	"pwsh",
-}
-
-// scriptEndings are the file name endings that only scripts have.
-var scriptEndings = []string{".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".sh", ".bash", ".zsh", ".rb", ".pl", ".php", ".ps1"}
-
-// IsScript reports whether a file has the name of a script.
-func IsScript(path string) bool {
-	return slices.Contains(scriptEndings, strings.ToLower(filepath.Ext(path)))
-}
-
-// ScriptIndex returns the index of the script in the arguments of an interpreter, args[0]. It
-// returns 0 if there is no script or args[0] is not a known interpreter.
-func ScriptIndex(args []string) int {
-	if len(args) == 0 || !slices.Contains(interpreters, strings.TrimSuffix(filepath.Base(args[0]), ".exe")) {
-		return 0
-	}
-	for i, a := range args[1:] {
-		switch {
-		case a == "-c" || a == "-m" || a == "-e":
-			return 0
-		case !strings.HasPrefix(a, "-"):
-			return i + 1
-		}
-	}
-	return 0
-}
 
 // MissingScript returns the index of a script in args that the interpreter args[0] will not
 // find, and the places where resolve looked for it. It returns 0 if no script is missing or this
@@ -46,12 +15,12 @@ func ScriptIndex(args []string) int {
 func MissingScript(
 	suite *eval.Suite, args []string, resolve func(rel string) (abs string, tried []string, ok bool),
 ) (index int, tried []string) {
-	index = ScriptIndex(args)
+	index = files.ScriptIndex(args)
 	if index == 0 {
 		return 0, nil
 	}
 	script := args[index]
-	if !IsScript(script) || strings.ContainsAny(script, "{}$*") {
+	if !files.IsScript(script) || strings.ContainsAny(script, "{}$*") {
 		return 0, nil
 	}
 	_, tried, ok := resolve(script)

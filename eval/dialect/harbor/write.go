@@ -66,7 +66,7 @@ func write(d *dialect.Document) (files []dialect.File, err error) {
 	w := &writer{Document: d, folders: map[string]bool{}}
 	w.servers, _ = dialect.Take[map[string]any](&d.Others, "config.mcp_servers")
 	for i := range d.Cases {
-		t := &taskWriter{writer: w, from: &d.Cases[i]}
+		t := &taskWriter{writer: w, from: &d.Cases[i], programs: map[string]string{}}
 		if err := t.write(); err != nil {
 			return nil, err
 		}
@@ -125,7 +125,9 @@ type taskWriter struct {
 	paths   map[string]string
 	limit   float64 // of the verifier, in seconds
 	decided bool    // a folder of tests decides
-	losses  []string
+	// programs are the files of the suite in the folder of tests, by their names there.
+	programs map[string]string
+	losses   []string
 }
 
 func (t *taskWriter) lose(verdict bool, part, reason string) {
@@ -258,11 +260,11 @@ func (t *taskWriter) check(c *dialect.Check) {
 	case optional:
 		t.lose(false, part, "Harbor has one verifier, which decides")
 		return
-	case c.Type == "reward" && !negate && !t.decided && t.reward(left):
+	case c.Type == "reward" && !negate && !t.decided && len(t.tests) == 0 && t.reward(left):
 		if c.Name != "reward" || c.Weight != 1 {
 			t.lose(false, part, "the only verifier has neither a name nor a weight")
 		}
-	case c.Type == "program" && t.program(left, negate), c.Type == "file" && t.file(left, negate):
+	case c.Type == "program" && t.program(part, left, negate), c.Type == "file" && t.file(left, negate):
 		t.lose(false, part, "it becomes a condition in tests/test.sh")
 	default:
 		t.lose(true, fmt.Sprintf("%s (%s)", part, c.Type), "a verifier is a script: write it as tests/test.sh")
@@ -317,23 +319,47 @@ func absolute(dir, name string) string {
 }
 
 // program writes a program that runs in the workspace and decides by its exit code.
-func (t *taskWriter) program(left map[string]any, negate bool) bool {
+func (t *taskWriter) program(part string, left map[string]any, negate bool) bool {
 	command, _ := left["command"].(string)
-	expect, _ := left["expect"].(map[string]any)
+	given, _ := left["expect"].(map[string]any)
+	expect := maps.Clone(given)
+	delete(expect, "syntax")
 	code, _ := dialect.NumberIn(expect["exit_code"])
 	if command == "" || left["trust_workspace"] != true || len(expect) > 1 || len(expect) == 1 && (expect["exit_code"] == nil || code != 0) || t.decided {
 		return false
 	}
 	args, _ := dialect.TextsIn(left["args"])
-	words := []string{shellWord(command)}
-	for _, a := range args {
-		words = append(words, shellWord(a))
+	words := append([]string{command}, args...)
+	if i, file := t.ProgramFile(words); i >= 0 {
+		words[i] = "/tests/" + t.copyProgram(file)
+		t.lose(false, part, "tests/ has a copy of the program, but not the files that it uses")
+	} else if strings.HasPrefix(filepath.ToSlash(filepath.Clean(command)), "../") {
+		t.lose(true, part, "its program is not in the folder of the suite; copy it to tests/")
+	}
+	if given == nil {
+		t.lose(true, part, "in Harbor, only the exit code decides, and not a verdict that the program prints")
+	}
+	for i, w := range words {
+		words[i] = shellWord(w)
 	}
 	for _, key := range []string{"command", "args", "trust_workspace", "network", "expect"} {
 		delete(left, key)
 	}
 	t.tests = append(t.tests, condition(strings.Join(words, " "), negate))
 	return true
+}
+
+// copyProgram copies a program to the folder of tests, and returns its name there.
+func (t *taskWriter) copyProgram(file string) string {
+	name := filepath.Base(file)
+	for k := 2; name == "test.sh" || t.programs[name] != "" && t.programs[name] != file; k++ {
+		name = strconv.Itoa(k) + "-" + filepath.Base(file)
+	}
+	if t.programs[name] == "" {
+		t.programs[name] = file
+		t.copy("tests/"+name, file)
+	}
+	return name
 }
 
 // file writes the existence of files as conditions.
@@ -346,7 +372,8 @@ func (t *taskWriter) file(left map[string]any, negate bool) bool {
 			return false
 		}
 		for _, p := range paths {
-			t.tests = append(t.tests, condition("[ -e "+shellWord(p)+" ]", negate != (key == "must_not_exist")))
+			exists := "{ [ -e " + shellWord(p) + " ] || [ -L " + shellWord(p) + " ]; }" // links that lead nowhere exist
+			t.tests = append(t.tests, condition(exists, negate != (key == "must_not_exist")))
 		}
 		delete(left, key)
 	}
@@ -432,10 +459,10 @@ func (t *taskWriter) setServer(name string, server any) {
 	s.URL, _ = m["url"].(string)
 	s.Command, _ = m["command"].(string)
 	s.Args, _ = dialect.TextsIn(m["args"])
-	switch m["type"] {
-	case "sse":
+	switch {
+	case m["type"] == "sse":
 		s.Transport = "sse"
-	case "http":
+	case s.URL != "" && m["type"] != "stdio":
 		s.Transport = "streamable-http"
 	}
 	for _, key := range slices.Sorted(maps.Keys(m)) {

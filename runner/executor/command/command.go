@@ -19,6 +19,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/files"
 	"waza/eval/jsonwalk"
 	"waza/runner/executor"
 	"waza/runner/proc"
@@ -117,7 +118,7 @@ func scriptWords(script string) []span {
 	if len(words) > 0 && strings.Contains(texts[0], "/") {
 		found = append(found, words[0])
 	}
-	if i := executor.ScriptIndex(texts); i > 0 {
+	if i := files.ScriptIndex(texts); i > 0 {
 		found = append(found, words[i])
 	}
 	return found

@@ -9,6 +9,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/files"
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/proc"
@@ -39,7 +40,7 @@ func (g *programGrader) commandLine(expand func(string) string, environ []string
 	}
 	// A script that is not found here may be in the workspace, where the agent can have written
 	// it.
-	if i := executor.ScriptIndex(line.args); i > 0 {
+	if i := files.ScriptIndex(line.args); i > 0 {
 		if abs, _, ok := g.resolve(line.args[i]); ok {
 			line.args[i], line.own = abs, append(line.own, i)
 		}
