@@ -190,7 +190,7 @@ type stimulusWriter struct {
 	limits      dialect.Map // constraints
 	config      dialect.Map
 	names       map[string]bool // of the graders until now
-	effort      string          // of judges
+	effort      string          // of all judges; empty if they differ
 }
 
 func (s *stimulusWriter) lose(verdict bool, part, reason string) {
@@ -217,6 +217,7 @@ func (s *stimulusWriter) write() {
 	}
 	s.setEnvironment()
 	s.takeCheckpoints()
+	s.effort = effortOf(c.Checks)
 	graders := dialect.List(nil)
 	for i := range c.Checks {
 		graders.Content = append(graders.Content, s.grader(&c.Checks[i])...)
@@ -237,6 +238,22 @@ func (s *stimulusWriter) write() {
 		}
 		s.lose(true, key.Name, reason)
 	}
+}
+
+// effortOf returns the reasoning effort that all judges of a task have; empty if they differ.
+func effortOf(checks []dialect.Check) (effort string) {
+	first := true
+	for i := range checks {
+		if checks[i].Type != "prompt" {
+			continue
+		}
+		own, _ := checks[i].Config["reasoning_effort"].(string)
+		if !first && own != effort {
+			return ""
+		}
+		effort, first = own, false
+	}
+	return effort
 }
 
 func (s *stimulusWriter) setTags() {
@@ -430,10 +447,12 @@ type writtenGrader struct {
 // checkWriter writes one grader as one or more of Vally.
 type checkWriter struct {
 	*stimulusWriter
-	from   *dialect.Check
-	left   map[string]any // options that are not written yet
-	negate bool
-	out    []writtenGrader
+	from *dialect.Check
+	left map[string]any // options that are not written yet
+	turn int            // from 1 on; 0 for none
+	out  []writtenGrader
+
+	negate, optional bool
 }
 
 // writers write graders by the types of waza. Options that remain are reported.
@@ -450,8 +469,8 @@ func (s *stimulusWriter) grader(from *dialect.Check) (graders []*yaml.Node) {
 		s.lose(true, part, "texts of graders have no template variables")
 	}
 	c.negate, _ = dialect.Take[bool](&from.Others, "negate")
-	turn, _ := dialect.Take[int](&from.Others, "turn")
-	optional, _ := dialect.Take[bool](&from.Others, "optional")
+	c.turn, _ = dialect.Take[int](&from.Others, "turn")
+	c.optional, _ = dialect.Take[bool](&from.Others, "optional")
 	write := writers[from.Type]
 	if write == nil {
 		s.lose(true, fmt.Sprintf("%s (%s)", part, from.Type), "Vally has no such grader")
@@ -472,13 +491,13 @@ func (s *stimulusWriter) grader(from *dialect.Check) (graders []*yaml.Node) {
 	}
 	weight := from.Weight
 	switch {
-	case optional && s.threshold:
+	case c.optional && s.threshold:
 		weight = 0
-	case optional && len(c.out) > 0:
+	case c.optional && len(c.out) > 0:
 		s.lose(true, part+" optional", "without a least score, every grader of Vally must pass")
 	}
 	for _, g := range c.out {
-		graders = append(graders, c.built(g, turn, weight))
+		graders = append(graders, c.built(g, c.turn, weight))
 	}
 	return graders
 }
@@ -709,8 +728,7 @@ func (c *checkWriter) judge() {
 		config.Set("threshold", dialect.Encoded(threshold))
 	}
 	config.Set("model", dialect.Encoded(c.take("model")))
-	if effort, ok := c.left["reasoning_effort"].(string); ok && (c.effort == "" || c.effort == effort) {
-		c.effort = effort
+	if effort, ok := c.left["reasoning_effort"].(string); ok && c.effort == effort {
 		delete(c.left, "reasoning_effort")
 		c.config.Set("judge_reasoning_effort", dialect.Scalar(nil, effort))
 	}
@@ -725,7 +743,11 @@ func (c *checkWriter) behavior() {
 		c.add("wall-time").Set("max", duration(limit/1000))
 	case len(c.left) == 1 && calls != nil:
 		c.add("tool-call-count", "max", calls)
-	case !c.threshold && !c.negate && c.constrain("behavior", c.left):
+	case len(c.left) == 1 && c.left["max_iterations"] != nil:
+		c.add("turn-count", "max", c.left["max_iterations"])
+	case len(c.left) == 1 && c.left["max_tokens"] != nil:
+		c.add("token-budget", "max", c.left["max_tokens"])
+	case !c.threshold && !c.negate && !c.optional && c.turn == 0 && c.constrain("behavior", c.left):
 		c.lose(false, c.from.Named(), "Vally checks these limits as constraints, which have no score")
 	default:
 		return
@@ -826,6 +848,12 @@ func (c *checkWriter) command() {
 	}
 	if !c.takeIf("network", true) {
 		c.lose(false, c.from.Named()+" network", "in Vally, programs have the network")
+	}
+	if words := append([]string{command}, args...); filepath.Dir(c.File) != c.Dir {
+		if i, file := c.ProgramFile(words); i >= 0 {
+			words[i] = c.Relative(file)
+			command, args = words[0], words[1:]
+		}
 	}
 	env := maps.Clone(asMap(c.take("env")))
 	config, kind := dialect.NewMap(nil), "run-command"
