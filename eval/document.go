@@ -49,7 +49,7 @@ func (s *Suite) Document(file string) *dialect.Document {
 	for _, p := range dialect.Pairs(decode.Lookup(s.src.Root, "config")) {
 		var value any
 		if !decode.TakesKey(&s.Config, p.Key.Value) && p.Value != nil && p.Value.Decode(&value) == nil {
-			d.Settings = append(d.Settings, dialect.Key{Name: "config." + p.Key.Value, Value: value})
+			d.Settings = append(d.Settings, dialect.Key{Name: "config." + p.Key.Value, Value: value, OfExecutor: true})
 		}
 	}
 	for _, t := range s.Tasks {

@@ -101,6 +101,20 @@ type Keys []Key
 type Key struct {
 	Name  string
 	Value any
+	// OfExecutor means that a key of config is an option of the executor.
+	OfExecutor bool
+}
+
+// LoseSetting adds the loss of a setting. System prompts decide verdicts.
+func (d *Document) LoseSetting(key Key) {
+	switch {
+	case !key.OfExecutor:
+		d.Lose(false, key.Name, "waza run has flags for it")
+	case key.Name == "config.system_prompt":
+		d.Lose(true, key.Name, "the agent gets no system prompt")
+	default:
+		d.Lose(false, key.Name, "an option of the executor, which the other tool does not have")
+	}
 }
 
 // Take removes a key and returns its value; ok is false if it is absent or has another type.

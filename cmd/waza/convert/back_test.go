@@ -134,10 +134,11 @@ func TestLosses(t *testing.T) {
 			},
 		},
 		"options of an executor": {
-			"config: {executor: command, command: cat}\ntasks: [{id: a, inputs: {prompt: a}}]\n", "evals.json",
+			"config: {executor: command, command: cat, system_prompt: Be brief.}\ntasks: [{id: a, inputs: {prompt: a}}]\n", "evals.json",
 			[]dialect.Loss{
 				{Part: "config.executor", Reason: "waza run has flags for it"},
-				{Part: "config.command", Reason: "waza run has flags for it"},
+				{Part: "config.command", Reason: "an option of the executor, which the other tool does not have"},
+				{Part: "config.system_prompt", Reason: "the agent gets no system prompt", Verdict: true},
 			},
 		},
 	} {

@@ -102,7 +102,7 @@ func (w *writer) loseRest() {
 		w.Lose(true, key.Name, "")
 	}
 	for _, key := range w.Settings {
-		w.Lose(false, key.Name, "waza run has flags for it")
+		w.LoseSetting(key)
 	}
 	if w.Baseline {
 		w.Lose(false, "baseline", "Harbor has no arm without the skill")

@@ -56,7 +56,7 @@ func write(d *dialect.Document) ([]dialect.File, error) {
 		d.Lose(true, key.Name, "")
 	}
 	for _, key := range d.Settings {
-		d.Lose(false, key.Name, "waza run has flags for it")
+		d.LoseSetting(key)
 	}
 	if d.Skill != "" && !d.Baseline && len(d.Cases) > 0 {
 		d.Lose(false, "baseline", "cases run with and without the skill")

@@ -16,7 +16,7 @@ type entry struct {
 func write(d *dialect.Document) ([]dialect.File, error) {
 	for _, key := range d.Settings {
 		if key.Name != "config.trials_per_task" {
-			d.Lose(false, key.Name, "waza run has flags for it")
+			d.LoseSetting(key)
 		}
 	}
 	for _, key := range d.Others {

@@ -78,7 +78,7 @@ func (w *writer) loseRest() {
 		w.Lose(true, key.Name, "")
 	}
 	for _, key := range w.Settings {
-		w.Lose(false, key.Name, "waza run has flags for it")
+		w.LoseSetting(key)
 	}
 	if w.suites {
 		w.Lose(false, "tags "+suiteTag+":NAME", "the suites of a project are in "+projectName)
