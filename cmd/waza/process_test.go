@@ -356,7 +356,7 @@ complete -p waza`
 	require.Equal(t, `validate
 --fail-fast --fail-on
 mock
-mock command acp copilot-sdk claude-cli codex openai anthropic remote browser router
+mock command acp copilot-sdk claude-cli codex openai anthropic http remote browser router
 
 complete -o bashdefault -o default -F _waza waza
 `, string(out))

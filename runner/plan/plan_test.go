@@ -117,7 +117,7 @@ tasks:
 		{
 			record.Request{Executor: "mok"},
 			`unknown executor "mok"; known executors: mock, command, acp, copilot-sdk, claude-cli, codex, openai, ` +
-				`anthropic, remote, browser, router (did you mean "mock"?)`,
+				`anthropic, http, remote, browser, router (did you mean "mock"?)`,
 		},
 	} {
 		require.Equal(t, c.want, ids(c.req))
