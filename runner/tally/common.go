@@ -11,6 +11,8 @@ import (
 type Side struct {
 	Name  string
 	Tasks map[string]*record.Task
+	// Complete means that Tasks has all tasks of the side, and nil for those that did not end.
+	Complete bool
 }
 
 const (
@@ -51,6 +53,9 @@ func Common(tasks []string, sides []Side) (common []string, left *record.CommonT
 			}
 			if out == nil {
 				out = &record.LeftOutTask{Task: task, Why: whyUnscored(res)}
+				if _, has := s.Tasks[task]; s.Complete && !has {
+					out.Why = "is not done"
+				}
 			}
 			if s.Name == "" {
 				continue // the only side
@@ -121,7 +126,7 @@ func sidesOf(rec *record.Run, results []*record.Task) (tasks []string, sides []S
 		side, known := at[name]
 		if !known {
 			side, at[name] = len(sides), len(sides)
-			sides = append(sides, Side{name, map[string]*record.Task{}})
+			sides = append(sides, Side{Name: name, Tasks: map[string]*record.Task{}, Complete: true})
 		}
 		sides[side].Tasks[task] = results[i]
 	}
