@@ -32,11 +32,12 @@ func (c *Setup) does(t *eval.Task) bool { return len(t.Cells) == 0 || slices.Con
 func (c *Setup) name(v eval.Variant, several bool, taken map[string]bool) {
 	c.ref = &record.Cell{Model: c.Settings.Model}
 	var parts []string
-	if several {
+	own, replaced := nameWith(v, c.Settings.Model)
+	if several && !replaced {
 		parts = append(parts, oneLine(c.Settings.Model))
 	}
-	if v.Name != "" {
-		parts = append(parts, oneLine(v.Name))
+	if own != "" {
+		parts = append(parts, oneLine(own))
 	}
 	for _, p := range v.Params {
 		if c.params == nil {
@@ -61,6 +62,21 @@ func (c *Setup) name(v eval.Variant, several bool, taken map[string]bool) {
 	}
 	taken[name] = true
 	c.ref.Name = name
+}
+
+// nameWith returns the name of a cell with the model that replaces its own one in it. It reports whether the
+// name had that model.
+func nameWith(v eval.Variant, model string) (name string, replaced bool) {
+	if v.Model == "" || v.Model == model {
+		return v.Name, false
+	}
+	parts := strings.Split(v.Name, ", ")
+	for i, p := range parts {
+		if p == v.Model {
+			parts[i], replaced = model, true
+		}
+	}
+	return strings.Join(parts, ", "), replaced
 }
 
 // maxValue limits the runes of a value in the name of a cell.
