@@ -327,8 +327,24 @@ func (s *stimulusWriter) setEnvironment() {
 	if commands, ok := dialect.Take[[]string](&c.Others, "inputs.setup"); ok {
 		s.environment.Set("commands", dialect.Texts(nil, commands...))
 	}
+	if env := s.takeVariables(); len(env) > 0 {
+		s.environment.Set("env", dialect.Encoded(env))
+	}
 	s.setServers()
 	s.setRepository()
+}
+
+// takeVariables removes the variables of the agent, unless Vally would expand one of them.
+func (s *stimulusWriter) takeVariables() map[string]string {
+	const name = "inputs.environment"
+	for _, key := range s.from.Others {
+		env, _ := key.Value.(map[string]string)
+		if key.Name == name && !strings.Contains(strings.Join(slices.Collect(maps.Values(env)), ""), "$") {
+			dialect.Take[map[string]string](&s.from.Others, name)
+			return env
+		}
+	}
+	return nil
 }
 
 var serverKeys = []string{"type", "command", "args", "url", "env", "headers"}
@@ -405,6 +421,12 @@ func (s *stimulusWriter) constrain(kind string, options map[string]any) bool {
 			return false
 		}
 		limits.Set("expect_skills", dialect.Texts(nil, skills...))
+	case "tool_constraint":
+		tools := expectedTools(options)
+		if tools == nil {
+			return false
+		}
+		limits.Set("expect_tools", dialect.Texts(nil, tools...))
 	case "behavior":
 		for key, value := range options {
 			switch key {
@@ -436,6 +458,24 @@ func (s *stimulusWriter) constrain(kind string, options map[string]any) bool {
 		s.limits.Set(p.Key.Value, p.Value)
 	}
 	return true
+}
+
+// expectedTools returns the names of tools that must be called, if the options demand nothing else.
+func expectedTools(options map[string]any) (names []string) {
+	items, _ := options["expect_tools"].([]any)
+	if len(options) != 1 {
+		return nil
+	}
+	for _, item := range items {
+		rule := asMap(item)
+		tool, _ := rule["tool"].(string)
+		name := dialect.Unquote(strings.TrimSuffix(strings.TrimPrefix(tool, "^"), "$"))
+		if len(rule) != 1 || name == "" || tool != "^"+regexp.QuoteMeta(name)+"$" {
+			return nil
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // writtenGrader is a grader of Vally.

@@ -63,3 +63,13 @@ func TestWritesEffortOfAllJudges(t *testing.T) {
 	require.NotContains(t, text, "judge_reasoning_effort")
 	require.Len(t, lost, 2)
 }
+
+// Variables and expected tools are in the file, but no variable that Vally would expand.
+func TestWritesVariablesAndTools(t *testing.T) {
+	t.Parallel()
+	text, lost := writtenAs(t, `tasks: [{id: a, inputs: {prompt: a, environment: {A: b}, checkpoints: [{after_turn: 1, graders: [
+ {type: tool_constraint, name: t, config: {expect_tools: [{tool: ^a\.b$}]}}]}]}}, {id: b, inputs: {prompt: a, environment: {A: "${B}"}}}]`)
+	require.Contains(t, text, "env:\n        A: b\n")
+	require.Contains(t, text, "expect_tools:\n        - a.b\n")
+	require.Equal(t, []string{"not written: task b: inputs.environment"}, lost)
+}
