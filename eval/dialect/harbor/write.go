@@ -408,6 +408,9 @@ func (t *taskWriter) setTimes() {
 		t.task.Agent.Timeout = total
 		t.lose(false, "timeout_seconds", "the verifier has a limit of its own")
 	}
+	if own, ok := dialect.Take[float64](&t.from.Others, "agent_timeout_seconds"); ok && own != noAgentTimeout {
+		t.task.Agent.Timeout = own
+	}
 	if t.limit != verifierTimeout {
 		t.task.Verifier.Timeout = t.limit
 	}
