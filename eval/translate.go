@@ -83,7 +83,8 @@ func (s *Suite) addComments(root *yaml.Node, tasks []*yaml.Node) {
 		places[i] = extentOf(src, n)
 	}
 	for _, d := range slices.SortedStableFunc(slices.Values(s.untranslated), byPlace) {
-		at, line := root, fmt.Sprintf("line %d: %s", d.Line, d.Message)
+		at, place := root, fmt.Sprintf("line %d: ", d.Line)
+		line := place + strings.TrimPrefix(d.Message, place)
 		if d.Line == 0 {
 			line = d.Message
 		}
