@@ -60,7 +60,7 @@ func translateExperiment(t *dialect.Translation) {
 	if !t.HeadOnly {
 		e.translateEvals()
 	}
-	e.finish()
+	e.finish(nil)
 }
 
 // translateEvals fills in the tasks and the cells.

@@ -52,18 +52,22 @@ func translateSuite(t *dialect.Translation) {
 	tr.setConfig()
 	if t.HeadOnly {
 		tr.setHeadExecutor()
-	} else if tasks := tr.tasks(); tasks != nil {
-		tr.suite.Set("tasks", tasks)
+		tr.finish(nil)
+		return
+	}
+	tasks := tr.tasks()
+	if tasks != nil {
 		tr.arms.setConfig(tr.config)
 	}
-	tr.finish()
+	tr.finish(tasks)
 }
 
-// finish hands over the suite.
-func (tr *translator) finish() {
+// finish hands over the suite. Its settings, some of which tasks decide, precede its tasks.
+func (tr *translator) finish(tasks *yaml.Node) {
 	if tr.config.Len() > 0 {
 		tr.suite.Set("config", tr.config.Node)
 	}
+	tr.suite.Set("tasks", tasks)
 	tr.Translation.Suite = tr.suite.Node
 }
 
