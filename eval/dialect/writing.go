@@ -77,7 +77,7 @@ func (d *Document) Relative(path string) string {
 }
 
 // ProgramFile finds the word of a command line that names a file in the directory of the suite: the program,
-// or the script of an interpreter. It returns the path of the file, and -1 if there is none.
+// or the script of an interpreter. It returns the path of the file, and -1 without such a file.
 func (d *Document) ProgramFile(words []string) (index int, file string) {
 	for _, i := range []int{0, files.ScriptIndex(words)} {
 		f, err := os.OpenInRoot(d.Dir, filepath.FromSlash(words[i]))

@@ -520,7 +520,7 @@ func printedVerdict(stdout string) string {
 }
 
 // anyVerdict returns the last object with passed that a program printed at the start of a line; text can
-// follow it. It returns an empty text if there is none.
+// follow it. It returns an empty text without one.
 func anyVerdict(stdout string) (said string) {
 	rest := "\n" + match.WithoutBOM(strings.TrimSpace(stdout))
 	for invalid := 0; invalid < 1000; { // each can be as long as the output
