@@ -20,6 +20,8 @@ type Box struct {
 	Isolated bool // without a network
 	// Connected containers have an entrance for programs with [Program.Listen] or Sockets.
 	Connected bool
+	// Self containers contain this program, for commands of [Self]. Connected ones contain it, too.
+	Self bool
 	// Proxied containers ask themselves for the addresses of names, and let every user listen on
 	// every port. They are also Isolated and Connected.
 	Proxied bool
@@ -294,7 +296,7 @@ const portSetting = "net.ipv4.ip_unprivileged_port_start"
 // mounts returns the mounts of containers, without entrances.
 func (c *Containers) mounts(of Box) ([]Mount, error) {
 	mounts := slices.Clone(of.Mounts)
-	if of.Connected {
+	if of.Connected || of.Self {
 		s, err := findSelf()
 		if err != nil {
 			return nil, err

@@ -56,7 +56,7 @@ func (p *Program) args(of Box) ([]string, error) {
 	return append(command, p.Cmd.Args...), err
 }
 
-// Self returns the command that starts this program in a container that is Connected.
+// Self returns the command that starts this program in a container with it.
 func Self(args ...string) ([]string, error) {
 	s, err := findSelf()
 	if err != nil {
@@ -117,6 +117,7 @@ type running struct {
 // Files besides the streams need a connection, but not every engine that could have one does: it can
 // lack the files of this process, or have a kernel of its own. Then the program starts without them.
 func (c *Containers) Start(of Box, p Program) (proc.Child, error) {
+	of.Self = strings.HasPrefix(p.Cmd.Args[0], wazaDir+"/")
 	optional := !of.Connected && len(p.Cmd.ExtraFiles) > 0
 	if optional && c.engine.Connects() == nil && !c.unconnected.Load() {
 		connected := of
