@@ -410,7 +410,6 @@ func (t *testWriter) raw(s, part string) string {
 type groupWritten struct {
 	name    string
 	members *yaml.Node
-	count   int
 }
 
 // assertions returns the assertions for graders. Members of a group follow each other.
