@@ -36,6 +36,41 @@ func (d *Document) LoseIn(c *Case, node *yaml.Node, verdict bool, part, reason s
 	AddComment(node, "not written: "+strings.TrimSuffix(part+": "+reason, ": "))
 }
 
+// LoseKeys reports the keys and settings of the suite that a writer did not take.
+func (d *Document) LoseKeys() {
+	for _, key := range d.Others {
+		d.Lose(true, key.Name, "")
+	}
+	for _, key := range d.Settings {
+		d.LoseSetting(key)
+	}
+}
+
+// LoseArms reports the baseline and the trigger tests, for a tool that has neither.
+func (d *Document) LoseArms(tool string) {
+	if d.Baseline {
+		d.Lose(false, "baseline", tool+" has no arm without the skill")
+	}
+	if d.Triggers != nil {
+		d.Lose(true, "trigger_tests", tool+" has no trigger tests; write them with --to trigger-evals.json")
+	}
+}
+
+// TakeCriteria removes the criteria of a judge from its options: its prompt, or its statements in one text. It
+// returns an empty text if it has neither.
+func TakeCriteria(options map[string]any) (criteria string, joined bool) {
+	if criteria, _ = options["prompt"].(string); criteria != "" {
+		delete(options, "prompt")
+		return criteria, false
+	}
+	statements, _ := options["statements"].([]any)
+	if len(statements) == 0 || options["mode"] != nil {
+		return "", false
+	}
+	delete(options, "statements")
+	return JoinStatements(statements), true
+}
+
 // String returns the loss as a sentence.
 func (l Loss) String() string {
 	return "not written: " + strings.TrimSuffix(l.Part+": "+l.Reason, ": ")

@@ -98,18 +98,8 @@ func (w *writer) loseRest() {
 	if w.Skill != "" {
 		w.Lose(true, "skill", "a task has no skills")
 	}
-	for _, key := range w.Others {
-		w.Lose(true, key.Name, "")
-	}
-	for _, key := range w.Settings {
-		w.LoseSetting(key)
-	}
-	if w.Baseline {
-		w.Lose(false, "baseline", "Harbor has no arm without the skill")
-	}
-	if w.Triggers != nil {
-		w.Lose(true, "trigger_tests", "Harbor has no trigger tests; write them with --to trigger-evals.json")
-	}
+	w.LoseKeys()
+	w.LoseArms("Harbor")
 }
 
 // taskWriter writes one task.

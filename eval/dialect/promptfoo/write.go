@@ -62,18 +62,8 @@ func (w *writer) loseRest() {
 			w.Lose(p.key == "skill", p.key, "a configuration has none")
 		}
 	}
-	for _, key := range w.Others {
-		w.Lose(true, key.Name, "")
-	}
-	for _, key := range w.Settings {
-		w.LoseSetting(key)
-	}
-	if w.Baseline {
-		w.Lose(false, "baseline", "promptfoo has no arm without the skill")
-	}
-	if w.Triggers != nil {
-		w.Lose(true, "trigger_tests", "promptfoo has no trigger tests; write them with --to trigger-evals.json")
-	}
+	w.LoseKeys()
+	w.LoseArms("promptfoo")
 	if len(w.Cases) == 0 {
 		w.Lose(true, "tasks", "the suite has none")
 	}
@@ -832,17 +822,12 @@ func (c *checkWriter) python() {
 type fileReference string
 
 func (c *checkWriter) judge() {
-	criteria, _ := c.left["prompt"].(string)
-	statements, _ := c.left["statements"].([]any)
+	criteria, joined := dialect.TakeCriteria(c.left)
 	switch {
-	case criteria != "":
-		delete(c.left, "prompt")
-	case len(statements) > 0 && c.left["mode"] == nil:
-		delete(c.left, "statements")
-		criteria = dialect.JoinStatements(statements)
-		c.lose(false, c.from.Named(), "one judge decides about all statements together")
-	default:
+	case criteria == "":
 		return
+	case joined:
+		c.lose(false, c.from.Named(), "one judge decides about all statements together")
 	}
 	settings := map[string]any{}
 	for from, to := range map[string]string{"provider": "executor", "model": "model", "base_url": "base_url", "api_key_env": "api_key_env", "params": "params"} {

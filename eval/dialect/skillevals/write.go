@@ -52,12 +52,7 @@ type written struct {
 // write returns a suite as an evals.json. Every check becomes the check or statement that the
 // translation reads as the same grader.
 func write(d *dialect.Document) ([]dialect.File, error) {
-	for _, key := range d.Others {
-		d.Lose(true, key.Name, "")
-	}
-	for _, key := range d.Settings {
-		d.LoseSetting(key)
-	}
+	d.LoseKeys()
 	if d.Skill != "" && !d.Baseline && len(d.Cases) > 0 {
 		d.Lose(false, "baseline", "cases run with and without the skill")
 	}

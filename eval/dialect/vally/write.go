@@ -74,24 +74,14 @@ func hasProject(dir string) bool {
 
 // loseRest reports the parts of the suite that are not in the file.
 func (w *writer) loseRest() {
-	for _, key := range w.Others {
-		w.Lose(true, key.Name, "")
-	}
-	for _, key := range w.Settings {
-		w.LoseSetting(key)
-	}
+	w.LoseKeys()
 	if w.suites {
 		w.Lose(false, "tags "+suiteTag+":NAME", "the suites of a project are in "+projectName)
 	}
 	if w.Skill != "" && !slices.ContainsFunc(w.Cases, func(c dialect.Case) bool { return len(c.Skills) > 0 }) {
 		w.Lose(true, "skill", "waza does not find its folder, which the environment would name")
 	}
-	if w.Baseline {
-		w.Lose(false, "baseline", "Vally has no arm without the skill")
-	}
-	if w.Triggers != nil {
-		w.Lose(true, "trigger_tests", "Vally has no trigger tests; write them with --to trigger-evals.json")
-	}
+	w.LoseArms("Vally")
 	if len(w.Cases) == 0 {
 		w.Lose(true, "tasks", "the suite has none, and a file of Vally needs one")
 	}
@@ -733,17 +723,12 @@ func (c *checkWriter) skills() {
 
 // judge writes a judge. Vally's scales are part of the prompt.
 func (c *checkWriter) judge() {
-	criteria, _ := c.left["prompt"].(string)
-	statements, _ := c.left["statements"].([]any)
+	criteria, joined := dialect.TakeCriteria(c.left)
 	switch {
-	case criteria != "":
-		delete(c.left, "prompt")
-	case len(statements) > 0 && c.left["mode"] == nil:
-		delete(c.left, "statements")
-		criteria = dialect.JoinStatements(statements)
-		c.lose(false, c.from.Named(), "one judge decides about all statements together")
-	default:
+	case criteria == "":
 		return
+	case joined:
+		c.lose(false, c.from.Named(), "one judge decides about all statements together")
 	}
 	config, scoring := dialect.NewMap(nil), ""
 	for name, scale := range scales {
