@@ -2,8 +2,10 @@ package convert
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -138,10 +140,18 @@ func writeFolder(dir string, list []dialect.File) error {
 				output.Path(filepath.Join(dir, filepath.FromSlash(f.Path))))
 		}
 	}
-	for _, f := range list {
-		if err := writeInto(filepath.Join(dir, filepath.FromSlash(f.Path)), f); err != nil {
-			return output.FolderProblem("--output", err)
+	for i, f := range list {
+		err := writeInto(filepath.Join(dir, filepath.FromSlash(f.Path)), f)
+		if err == nil {
+			continue
 		}
+		if !errors.Is(err, fs.ErrExist) { // then somebody else wrote the file meanwhile
+			i++
+		}
+		for _, f := range list[:i] { // so that the command can be repeated
+			_ = os.RemoveAll(filepath.Join(dir, filepath.FromSlash(f.Path)))
+		}
+		return output.FolderProblem("--output", err)
 	}
 	return nil
 }

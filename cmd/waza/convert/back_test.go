@@ -216,3 +216,14 @@ func contents(s *eval.Suite) (list []any) {
 	}
 	return list
 }
+
+// A folder that cannot be written as a whole can be written again.
+func TestFolderIsWholeOrNot(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	list := []dialect.File{dialect.TextFile("a/task.toml", "x"), {Path: "a/tests", Source: filepath.Join(dir, "none")}}
+	require.Error(t, writeFolder(dir, list))
+	require.NoFileExists(t, filepath.Join(dir, "a", "task.toml"))
+	require.NoError(t, writeFolder(dir, list[:1]))
+	require.ErrorContains(t, writeFolder(dir, list[:1]), "exists already")
+}
