@@ -42,7 +42,7 @@ func TestAgentsSandbox(t *testing.T) {
 			t.Run("strict", func(t *testing.T) {
 				u := userOf(t, a, "moves/model.yaml")
 				host := u.nameModel(t)
-				r := doMoves(t, u, a, map[string]record.Verdict{"uses-a-tool": record.Passed, "follows-up": record.Passed},
+				r := doMoves(t, u, a, map[string]record.Verdict{"uses-a-tool": record.Passed},
 					`{mode: strict, network: ["`+host+`"]}`, surroundings.SandboxStrict)
 				require.Equal(t, []string{host}, r.Sandbox.Network.Hosts)
 				for _, text := range refusals(r) {

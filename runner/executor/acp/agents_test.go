@@ -399,8 +399,8 @@ func (a *realAgent) run(t *testing.T) {
 	})
 }
 
-// inSandbox lets the agent work in a sandbox whose network is its model. It changes its workspace, and
-// nothing outside.
+// inSandbox lets the agent work in a sandbox whose network is its model. It changes nothing outside of
+// its workspace. TestAgentsSandbox of cmd/waza sees it change the workspace.
 func (a *realAgent) inSandbox(t *testing.T, url, outside string) {
 	tier, err := sandbox.Choose(surroundings.SandboxStrict)
 	if err != nil {
@@ -414,17 +414,10 @@ func (a *realAgent) inSandbox(t *testing.T, url, outside string) {
 	require.NoError(t, err)
 	t.Cleanup(boxes.Close)
 	f := a.open(t, "workspace", boxes)
-	tr, dir := a.trial(t, f, "create hello now")
-	out, err := f.exec.Execute(t.Context(), tr)
-	require.NoError(t, err)
-	require.Equal(t, "Created", out.Output)
-	require.Equal(t, 1.0, gradeFile(t, dir, "hello.txt"))
-	calls := toolCalls(tr)
-	require.Len(t, calls, 1)
-	require.Equal(t, "completed", calls[0].Status)
-	tr, _ = a.trial(t, f, "spill now")
+	tr, _ := a.trial(t, f, "spill now")
 	_, err = f.exec.Execute(t.Context(), tr)
 	require.NoError(t, err)
+	require.NotEmpty(t, toolCalls(tr))
 	require.NoFileExists(t, outside)
 }
 
