@@ -91,7 +91,7 @@ func (c *asker) ask(w *watch, r *Request, a answer) error {
 	}
 	defer res.Body.Close()
 	if res.StatusCode < 200 || res.StatusCode >= 300 {
-		return c.failed(res)
+		return failed(res, c.where)
 	}
 	return receive(res.Body, w, r.Text, a)
 }
@@ -124,14 +124,14 @@ func (c *asker) request(ctx context.Context, r *Request) (*http.Request, error) 
 const maxErrorBytes = 64 << 10
 
 // failed reads the error with which an API answers.
-func (c *asker) failed(res *http.Response) error {
+func failed(res *http.Response, where string) error {
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBytes))
 	if err != nil && len(data) == 0 {
 		return err
 	}
 	f := faultIn(data)
 	f.status, f.header = res.StatusCode, res.Header
-	return f.error(c.where)
+	return f.error(where)
 }
 
 // maxEventBytes is the maximum size of one event of a stream.

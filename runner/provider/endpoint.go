@@ -26,6 +26,7 @@ type API string
 const (
 	OpenAI    API = keys.OpenAI // also for APIs compatible with its chat completions
 	Anthropic API = keys.Anthropic
+	Ollama    API = "ollama" // only for embeddings: its chats have the API of OpenAI
 )
 
 // Endpoint is the address of a model's API, and the source of its key. Keys are never part of a
@@ -107,6 +108,9 @@ func looksLikeKey(s string) bool { return strings.HasPrefix(s, "sk-") || len(s) 
 
 // defaults returns the default address of the API, and its usual environment variables.
 func (api API) defaults() (baseURL, baseEnv, keyEnv string) {
+	if api == Ollama {
+		return "http://localhost:11434", "OLLAMA_BASE_URL", "OLLAMA_API_KEY"
+	}
 	s := keys.ServiceOf(string(api))
 	return s.BaseURL, s.BaseNames[0], s.KeyNames[0]
 }
@@ -135,7 +139,7 @@ func (e *Endpoint) Needs(api API) []record.Need {
 		return []record.Need{{Kind: record.NeedProgram, Name: e.APIKeyCommand[0]}}
 	}
 	nowhere := func(string) string { return "" }
-	if e.APIKeyEnv == "" && !e.isOwn(api, nowhere) {
+	if e.APIKeyEnv == "" && !e.needsKey(api, nowhere) {
 		return nil
 	}
 	return []record.Need{{Kind: record.NeedKey, Name: cmp.Or(e.APIKeyEnv, api.keyEnv())}}
@@ -154,16 +158,17 @@ func HasKey(name string, env func(string) string) bool {
 	}
 	for _, api := range []API{OpenAI, Anthropic} {
 		if api.keyEnv() == name {
-			return !new(Endpoint).isOwn(api, env)
+			return !new(Endpoint).needsKey(api, env)
 		}
 	}
 	return false
 }
 
-// isOwn reports whether the endpoint has the provider's own address.
-func (e *Endpoint) isOwn(api API, env func(string) string) bool {
+// needsKey reports whether the endpoint has the provider's own address, which rejects requests without
+// a key.
+func (e *Endpoint) needsKey(api API, env func(string) string) bool {
 	baseURL, _, _ := api.defaults()
-	return e.address(api, env) == baseURL
+	return api != Ollama && e.address(api, env) == baseURL
 }
 
 // key returns the key, or "" if no key is set and none is required: the user's own servers often
@@ -182,7 +187,7 @@ func (e *Endpoint) key(ctx context.Context, api API, env func(string) string) (s
 		}
 		return key, nil
 	}
-	if e.APIKeyEnv == "" && !e.isOwn(api, env) {
+	if e.APIKeyEnv == "" && !e.needsKey(api, env) {
 		return "", nil
 	}
 	return "", &Error{Kind: Refused, Message: fmt.Sprintf(

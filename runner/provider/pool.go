@@ -127,21 +127,10 @@ func (p *Pool) Charge(model string, u record.Usage) error {
 // Client returns a client for a model. It reads the key, which can run a program, but sends no
 // request yet. The error is of kind [Refused] if there is no key.
 func (p *Pool) Client(ctx context.Context, api API, e Endpoint, model string) (Client, error) {
-	if model == "" {
-		return nil, &Error{Kind: Invalid, Message: "config.model is missing; set it to the model to ask"}
-	}
-	key, err := p.key(ctx, api, e)
+	c, s, err := p.connect(ctx, api, e, model)
 	if err != nil {
 		return nil, err
 	}
-	address := e.address(api, p.options.Getenv)
-	c := &client{pool: p, model: model, where: fmt.Sprintf("%s at %s", api, display(address))}
-	c.limiter = p.options.Limits.Get(string(api) + " " + address + " " + model)
-	c.price, c.priced = p.options.Prices.Find(model)
-	if b := p.options.Budget; b != nil && b.MaxCost > 0 && !c.priced {
-		return nil, unknownPrice(model)
-	}
-	s := settings{model: model, address: address, key: key, where: c.where, version: e.APIVersion, http: p.http}
 	switch api {
 	case OpenAI:
 		c.raw = &asker{s, openAI{s}}
@@ -153,7 +142,26 @@ func (p *Pool) Client(ctx context.Context, api API, e Endpoint, model string) (C
 	return c, nil
 }
 
-// settings are common to the clients of both APIs.
+// connect returns the parts of a client that do not depend on its requests.
+func (p *Pool) connect(ctx context.Context, api API, e Endpoint, model string) (*client, settings, error) {
+	if model == "" {
+		return nil, settings{}, &Error{Kind: Invalid, Message: "config.model is missing; set it to the model to ask"}
+	}
+	key, err := p.key(ctx, api, e)
+	if err != nil {
+		return nil, settings{}, err
+	}
+	address := e.address(api, p.options.Getenv)
+	c := &client{pool: p, model: model, where: fmt.Sprintf("%s at %s", api, display(address))}
+	c.limiter = p.options.Limits.Get(string(api) + " " + address + " " + model)
+	c.price, c.priced = p.options.Prices.Find(model)
+	if b := p.options.Budget; b != nil && b.MaxCost > 0 && !c.priced {
+		return nil, settings{}, unknownPrice(model)
+	}
+	return c, settings{model: model, address: address, key: key, where: c.where, version: e.APIVersion, http: p.http}, nil
+}
+
+// settings are common to the clients of all APIs.
 type settings struct {
 	model, address, key, where, version string
 	http                                *http.Client
@@ -211,26 +219,37 @@ type client struct {
 // Complete sends the request until there is an answer or a retry is useless. A retry sends the
 // whole request again. Complete does not judge answers.
 func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
-	most := c.most(r)
-	if err := c.pool.options.Budget.reserve(ctx, most); err != nil {
-		return &Reply{}, c.public(err)
-	}
-	spent := &Reply{} // by all tries
-	defer func() { c.pool.options.Budget.settle(most, spent.Usage) }()
-	waiting := ctx
-	if r.RetryWithin > 0 {
-		var cancel context.CancelFunc
-		waiting, cancel = context.WithTimeout(ctx, r.RetryWithin)
-		defer cancel()
-	}
 	streamed := false // the caller has already received a part of the answer
 	if text := r.Text; text != nil {
 		streaming := *r
 		streaming.Text = func(part string) { streamed = true; text(part) }
 		r = &streaming
 	}
+	return c.persist(ctx, r.RetryWithin, c.most(r), func() (reply *Reply, final bool, err error) {
+		reply, err = c.raw.Complete(ctx, r)
+		c.count(r.estimate(), reply, err)
+		return reply, streamed, err
+	})
+}
+
+// persist calls send until it succeeds or a retry is useless. most is the maximum usage of one call. send
+// returns a reply also beside an error; final means that an error must not lead to a retry.
+func (c *client) persist(
+	ctx context.Context, within time.Duration, most record.Usage, send func() (reply *Reply, final bool, err error),
+) (*Reply, error) {
+	if err := c.pool.options.Budget.reserve(ctx, most); err != nil {
+		return &Reply{}, c.public(err)
+	}
+	spent := &Reply{} // by all tries
+	defer func() { c.pool.options.Budget.settle(most, spent.Usage) }()
+	waiting := ctx
+	if within > 0 {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, within)
+		defer cancel()
+	}
 	for tries, faults, throttled := 1, 0, 0; ; tries++ {
-		reply, err := c.try(ctx, waiting, r)
+		reply, final, err := c.try(ctx, waiting, send)
 		reply.charge(spent)
 		reply.Tries = tries
 		spent = reply
@@ -239,7 +258,7 @@ func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 			return reply, err
 		}
 		switch {
-		case streamed:
+		case final:
 			return reply, c.public(err)
 		case e.Kind == Throttled:
 			throttled++
@@ -264,16 +283,18 @@ func (c *client) Complete(ctx context.Context, r *Request) (*Reply, error) {
 	}
 }
 
-// try sends the request once. It waits for its turn until waiting ends.
-func (c *client) try(ctx, waiting context.Context, r *Request) (*Reply, error) {
+// try calls send once. It waits for its turn until waiting ends.
+func (c *client) try(
+	ctx, waiting context.Context, send func() (*Reply, bool, error),
+) (reply *Reply, final bool, err error) {
 	turn, err := c.limiter.acquire(waiting)
 	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
 		err = lateError()
 	}
 	if err != nil {
-		return &Reply{}, err
+		return &Reply{}, false, err
 	}
-	reply, err := c.raw.Complete(ctx, r)
+	reply, final, err = send()
 	var e *Error
 	switch {
 	case err == nil:
@@ -283,8 +304,7 @@ func (c *client) try(ctx, waiting context.Context, r *Request) (*Reply, error) {
 	default:
 		turn.done(neither, 0)
 	}
-	c.count(r, reply, err)
-	return reply, err
+	return reply, final, err
 }
 
 // worthWaiting reports whether the pause that the provider requests ends before the call's
@@ -335,11 +355,11 @@ func number(v any) (float64, bool) {
 }
 
 // count completes the usage of a reply, including partial ones. It estimates what the provider
-// did not count, and adds the price.
-func (c *client) count(r *Request, reply *Reply, err error) {
+// did not count, and adds the price. input is the estimated number of input tokens.
+func (c *client) count(input int64, reply *Reply, err error) {
 	u := &reply.Usage
 	if wrote := reply.written(); u.Total() == 0 && (err == nil || wrote > 0) {
-		*u = record.Usage{InputTokens: r.estimate(), OutputTokens: int64(wrote/bytesPerToken) + 1}
+		*u = record.Usage{InputTokens: input, OutputTokens: int64(wrote/bytesPerToken) + 1}
 		reply.Cached, reply.Estimated = Cached{}, true
 	}
 	if u.CostUSD == 0 && c.priced {

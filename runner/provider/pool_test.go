@@ -162,7 +162,9 @@ func TestPrices(t *testing.T) {
 	require.NotEmpty(t, file.Sources)
 	for name, p := range file.Models {
 		require.Positive(t, p.Input, name)
-		require.Greater(t, p.Output, p.Input, name)
+		if !strings.Contains(name, "embedding") { // which write nothing
+			require.Greater(t, p.Output, p.Input, name)
+		}
 		require.Equal(t, strings.ToLower(name), name)
 		if p.Cached != nil {
 			require.Less(t, *p.Cached, p.Input, name)
