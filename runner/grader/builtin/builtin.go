@@ -35,6 +35,7 @@ var Graders = grader.NewRegistry(
 	behavior.ToolCalls,
 	behavior.Trigger,
 	judge.Prompt,
+	judge.Similar,
 	person.Human,
 	person.HumanCalibration,
 	Group,

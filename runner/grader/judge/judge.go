@@ -1,5 +1,5 @@
 // Package judge grades a trial by asking models: one or several judges, each for a score or for
-// the better of two answers. Use [Prompt] through the registry of [waza/runner/grader/builtin].
+// the better of two answers, or a model that turns texts into vectors. Use [Prompt] and [Similar] through the registry of [waza/runner/grader/builtin].
 // [Endpoints] lists the addresses of a suite's judges.
 package judge
 
@@ -159,12 +159,16 @@ func (g *judgeGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Scor
 }
 
 // judgeFault returns the error of a judge that could not do its work.
-func judgeFault(model string, err error) error {
+func judgeFault(model string, err error) error { return modelFault("judge "+model, err) }
+
+// modelFault returns the error of a model that could not do its work. The calls were already retried, so that
+// repeating the trial is no remedy.
+func modelFault(name string, err error) error {
 	fault := executor.ProviderFault(err)
 	if executor.AsStop(fault) == nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		fault = executor.Permanent(err)
 	}
-	return fmt.Errorf("judge %s: %w", model, fault)
+	return fmt.Errorf("%s: %w", name, fault)
 }
 
 // verdict combines the opinions.

@@ -254,16 +254,24 @@ func (o *PromptOptions) endpoint(env *grader.Env, model string) (provider.API, p
 			api = provider.API(used)
 		}
 	}
-	if e, ok := env.Suite.ExecutorOptions[string(api)].(endpointer); ok && endpoint.BaseURL == "" &&
-		(string(api) == used || !asksModels(used)) {
-		of := e.ProviderEndpoint()
-		endpoint.BaseURL = of.BaseURL
-		endpoint.APIVersion = cmp.Or(endpoint.APIVersion, of.APIVersion)
-		if endpoint.APIKeyEnv == "" && len(endpoint.APIKeyCommand) == 0 {
-			endpoint.APIKeyEnv, endpoint.APIKeyCommand = of.APIKeyEnv, of.APIKeyCommand
-		}
+	return api, inherited(env, api, endpoint), name
+}
+
+// inherited returns the endpoint of a grader that asks an API. If it has no address, that of the executor with
+// this API counts, unless another executor that asks models is in use.
+func inherited(env *grader.Env, api provider.API, endpoint provider.Endpoint) provider.Endpoint {
+	used := cmp.Or(env.Executor, env.Suite.Config.Executor)
+	e, ok := env.Suite.ExecutorOptions[string(api)].(endpointer)
+	if !ok || endpoint.BaseURL != "" || string(api) != used && asksModels(used) {
+		return endpoint
 	}
-	return api, endpoint, name
+	of := e.ProviderEndpoint()
+	endpoint.BaseURL = of.BaseURL
+	endpoint.APIVersion = cmp.Or(endpoint.APIVersion, of.APIVersion)
+	if endpoint.APIKeyEnv == "" && len(endpoint.APIKeyCommand) == 0 {
+		endpoint.APIKeyEnv, endpoint.APIKeyCommand = of.APIKeyEnv, of.APIKeyCommand
+	}
+	return endpoint
 }
 
 // asksModels reports whether an executor asks a model itself.
@@ -370,7 +378,9 @@ func (o *PromptOptions) newRubric(env *grader.Env) (rubric, error) {
 // Endpoints returns the endpoints of models that config gives to executors, for graders without
 // an address. It returns nil for a grader that asks no model.
 func Endpoints(g *eval.Grader, suite *eval.Suite) map[string]provider.Endpoint {
-	if _, asks := g.Options.(*PromptOptions); !asks {
+	switch g.Options.(type) {
+	case *PromptOptions, *SimilarOptions:
+	default:
 		return nil
 	}
 	endpoints := map[string]provider.Endpoint{}
