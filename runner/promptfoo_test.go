@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -228,11 +229,11 @@ tests:
   - {description: set, assert: [{type: assert-set, threshold: 0.5, assert: [{type: contains, value: a}, {type: contains, value: z}]}]}
   - {description: set without a threshold, assert: [{type: assert-set, assert: [{type: contains, value: a}, {type: contains, value: z}]}]}
   - {description: default threshold, threshold: 0.1, assert: [{type: javascript, value: '0.2'}]}
-  - {description: no assertion can decide, assert: [{type: similar, value: abc}]}
+  - {description: no assertion can decide, assert: [{type: meteor, value: abc}]}
   - {description: cheap, assert: [{type: cost, threshold: 1}]}
   - {description: dear, assert: [{type: cost, threshold: 0}]}
   - {description: any score, threshold: 0, assert: [{type: contains, value: z}]}
-  - {description: set of weight 0, assert: [{type: contains, value: a}, {type: assert-set, weight: 0, assert: [{type: similar, value: z}]}]}
+  - {description: set of weight 0, assert: [{type: contains, value: a}, {type: assert-set, weight: 0, assert: [{type: meteor, value: z}]}]}
   - {description: set of weight 0 and a threshold, threshold: 1, assert: [{type: contains, value: a}, {type: assert-set, weight: 0, assert: [{type: contains, value: z}]}]}
   - {description: only weight 0, threshold: 0.5, assert: [{type: contains, value: a, weight: 0}]}
   - {description: 'only weight 0, any score', threshold: 0, assert: [{type: contains, value: z, weight: 0}]}
@@ -368,6 +369,108 @@ tests:
 `, judge.URL, c.assert, c.passes, c.fails)))
 		})
 	}
+}
+
+// An assertion about the meaning of the output asks the embedding model of the assertion, or of the default test. The
+// stand-in for a model makes the vector of a text from its numbers.
+func TestPromptfooSimilar(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	asked := map[string]bool{}
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Model string
+			Input []string
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body.Input[0] == "refused" {
+			http.Error(w, "no", http.StatusForbidden)
+			return
+		}
+		mu.Lock()
+		asked[r.URL.Path+" "+body.Model] = true
+		mu.Unlock()
+		vectors := []string{}
+		for _, text := range body.Input {
+			vectors = append(vectors, "["+strings.Join(strings.Fields(text), ", ")+"]")
+		}
+		fmt.Fprintf(w, `{"embeddings": [%s], "data": [{"embedding": %s}], "usage": {"prompt_tokens": 5}}`,
+			strings.Join(vectors, ", "), strings.Join(vectors, `}, {"embedding": `))
+	}))
+	t.Cleanup(model.Close)
+	for _, c := range []struct{ assert, passes, fails string }{
+		{"similar, value: 1 0", "4 3", "3 4"},
+		{"similar, value: 1 0, threshold: 0.6", "3 4", "0 1"},
+		{"not-similar, value: 1 0", "3 4", "4 3"},
+		{"similar, value: [0 1, file://one.txt]", "4 3", "-1 0"},
+		{"not-similar, value: [0 1, 1 0]", "-1 0", "0 1"},
+		{"'similar:cosine', value: 1 0", "2 0", "1 2"},
+		{"'similar:dot', value: 0.5 1, threshold: 0.8", "1 0.5", "1 0.25"},
+		{"'not-similar:dot', value: 0.5 1, threshold: 0.8", "1 0.25", "1 0.5"},
+		{"'similar:euclidean', value: 1 1, threshold: 5", "4 5", "5 5"},
+		{"'not-similar:euclidean', value: 1 1, threshold: 5", "5 5", "1 1"},
+		{"similar, value: '{{word}} 0', transform: output.slice(1)", "x4 3", "x3 4"},
+		{"similar, value: 1 0, provider: {embedding: {id: 'ollama:embeddings:two', config: {apiBaseUrl: URL}}}", "4 3", "3 4"},
+		{"not-similar, value: 1 0", "3 4", "''"}, // an answer without words is similar to nothing, and fails
+	} {
+		t.Run(c.assert, func(t *testing.T) {
+			t.Parallel()
+			suite := strings.ReplaceAll(fmt.Sprintf(`
+description: similar
+providers: [openai:gpt-4o]
+prompts: ['Say {{answer}}']
+defaultTest:
+  options: {provider: {id: 'openai:embeddings:one', config: {apiBaseUrl: URL}}}
+  vars: {word: 1}
+  assert: [{type: %s}]
+tests:
+  - {description: good, vars: {answer: %s}}
+  - {description: bad, vars: {answer: %s}}
+-- one.txt --
+1 0
+`, c.assert, c.passes, c.fails), "URL", "'"+model.URL+"'")
+			require.Equal(t, map[string]string{"good": "passed", "bad": "failed"}, promptfooVerdicts(t, suite))
+		})
+	}
+	t.Run("costs", func(t *testing.T) {
+		t.Parallel()
+		res, _ := runnertest.RunAgent(t, fmt.Sprintf(`-- eval.yaml --
+description: similar
+providers: [openai:gpt-4o]
+prompts: [Say 1 0]
+defaultTest: {options: {provider: {id: 'openai:embeddings:text-embedding-3-small', config: {apiBaseUrl: %q}}}}
+tests:
+  - {description: good, assert: [{type: similar, value: 1 0}]}
+  - {description: refused, assert: [{type: not-similar, value: refused}]}
+`, model.URL), record.Request{Executor: "agent"}, answers)
+		verdicts := map[string]string{}
+		for _, task := range res.Tasks {
+			verdicts[task.ID] = string(task.Verdict)
+			if task.ID == "good" {
+				spent := task.Trial(t, 1).Spent.Judges
+				require.Equal(t, int64(5), spent.InputTokens)
+				require.InDelta(t, 5*0.02/1e6, spent.CostUSD, 1e-12)
+			}
+		}
+		require.Equal(t, map[string]string{"good": "passed", "refused": "error"}, verdicts)
+	})
+	t.Cleanup(func() {
+		require.Contains(t, asked, "/embeddings one")
+		require.Contains(t, asked, "/api/embed two")
+	})
+}
+
+// Without a key for the embedding model, nothing is decided.
+func TestPromptfooSimilarWithoutModel(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "")
+	t.Setenv("OPENAI_BASE_URL", "")
+	res, _ := runnertest.RunAgent(t, `-- eval.yaml --
+description: similar
+providers: [openai:gpt-4o]
+prompts: [Say 1 0]
+tests: [{assert: [{type: not-similar, value: 1 0}]}]
+`, record.Request{Executor: "agent"}, answers)
+	require.Equal(t, "error", string(res.Tasks[0].Verdict))
+	require.Contains(t, res.Tasks[0].Trial(t, 1).Error, "embedding model text-embedding-3-large: the API key is missing")
 }
 
 // Each provider gets each prompt, with its own settings, and chats have system prompts.

@@ -244,7 +244,7 @@ func (c *caseTranslator) refersToSet(a part) bool {
 func (c *caseTranslator) check(a part, kind string) (s spec, ok bool) {
 	c.refuseIn(a, "assert.", assertionKeys)
 	for _, key := range []string{"provider", "rubricPrompt", "contextTransform"} {
-		if of := a.get(key); of.Node != nil && !isJudged(kind) {
+		if of := a.get(key); of.Node != nil && !isJudged(kind) && (key != "provider" || !isSimilar(kind)) {
 			c.warn(of, "%s has no effect: no judge decides %s", key, text.Clip(kind, 60))
 		}
 	}
@@ -281,8 +281,10 @@ func (c *caseTranslator) check(a part, kind string) (s spec, ok bool) {
 	if isJudged(kind) {
 		return c.judged(a, kind, value)
 	}
-	base, _, _ := strings.Cut(kind, ":") // a way to compare can follow similar
-	reason := firstOf(undecidable[kind], undecidable[base])
+	if isSimilar(kind) {
+		return c.similar(a, kind, value)
+	}
+	reason := undecidable[kind]
 	if reason != "" {
 		reason = ": " + reason
 	}
@@ -292,7 +294,6 @@ func (c *caseTranslator) check(a part, kind string) (s spec, ok bool) {
 
 // undecidable holds the reasons why waza cannot decide assertions of a type.
 var undecidable = map[string]string{
-	"similar":                       "it needs an embedding model, which waza does not ask",
 	"answer-relevance":              "it needs an embedding model, which waza does not ask; use llm-rubric",
 	"select-best":                   "it compares the answers of several cases, and waza grades each by itself",
 	"max-score":                     "it compares the answers of several cases, and waza grades each by itself",

@@ -91,7 +91,7 @@ func (c *caseTranslator) asked(a part, kind string, q question) (s spec, ok bool
 		provider = c.options["provider"]
 	}
 	if provider.Node != nil {
-		if err := judgeOf(config, at, provider); err != nil {
+		if err := c.judgeOf(config, at, provider); err != nil {
 			c.block(provider, "the judge: %v", err)
 			return spec{}, false
 		}

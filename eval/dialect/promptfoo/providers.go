@@ -248,6 +248,11 @@ func (tr *translator) setProviders(config dialect.Map) {
 	}
 	tr.chosenBy, tr.providerTransforms = providers[0].prompts, providers[0].transforms
 	tr.isHTTP, tr.response = providers[0].isHTTP, providers[0].response
+	for _, p := range providers {
+		if p.settings.Get("base_url") != nil {
+			tr.elsewhere = append(tr.elsewhere, p.settings.Get("executor").Value)
+		}
+	}
 	tr.stepless = !slices.ContainsFunc(providers, func(p provider) bool { return p.hasSteps })
 	for _, p := range providers {
 		tr.requested = append(tr.requested, p.requested...)
@@ -307,28 +312,23 @@ func (tr *translator) simpleSettings(p provider, config dialect.Map, providers [
 }
 
 // judgeOf sets the judge that a provider means.
-func judgeOf(config dialect.Map, at *yaml.Node, n part) error {
+func (tr *translator) judgeOf(config dialect.Map, at *yaml.Node, n part) error {
 	p := &provider{at: at}
 	id, settings := n.text(), part{nil, n.src}
 	if n.Kind == yaml.MappingNode {
 		if text := n.get("text"); text.Node != nil { // by the kind of question
-			return judgeOf(config, at, text)
+			return tr.judgeOf(config, at, text)
 		}
 		id, settings = n.get("id").text(), n.get("config")
 	}
 	if err := p.read(id, settings); err != nil {
 		return fmt.Errorf("the provider %q: %w", text.Clip(id, 80), err)
 	}
-	for _, pair := range dialect.Pairs(p.settings.Node) {
-		key := pair.Key.Value
-		switch key {
-		case "executor":
-			key = "provider"
-		case "system_prompt":
-			return fmt.Errorf("the key config.systemPrompt")
-		}
-		config.Set(key, pair.Value)
+	if p.settings.Get("system_prompt") != nil {
+		return fmt.Errorf("the key config.systemPrompt")
 	}
+	setEndpoint(config, p)
+	tr.ownAddress(config, at)
 	if len(p.params) > 0 {
 		config.Set("params", nodeOf(at, p.params))
 	}

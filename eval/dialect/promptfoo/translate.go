@@ -35,6 +35,7 @@ type translator struct {
 	isHTTP             bool     // all providers are HTTP APIs
 	response           part     // their transformResponse
 	stepless           bool     // no provider reports steps
+	elsewhere          []string // APIs that a provider asks at an address of its own
 	requested          []string // variables that their requests name
 	usesContext        bool     // a provider gets the variables of tests
 }

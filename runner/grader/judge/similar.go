@@ -190,8 +190,7 @@ func (g *similarGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Sc
 	if err != nil {
 		return g.rejected(ctx, s, references, usage, err)
 	}
-	score := g.compare(vectors[:len(references)], vectors[len(references)])
-	score.Usage = used(usage)
+	score := g.compare(vectors[:len(references)], vectors[len(references)], used(usage))
 	if !score.Passed {
 		score.Feedback += "\noutput: " + grader.Excerpt(s.Output)
 	}
@@ -218,8 +217,8 @@ func (g *similarGrader) rejected(
 func used(u record.Usage) *record.Usage { return usageOf([]opinion{{usage: u}}) }
 
 // compare returns the score of an output.
-func (g *similarGrader) compare(references [][]float64, output []float64) grader.Score {
-	d := similarity{Metric: g.Metric, Values: make([]float64, len(references))}
+func (g *similarGrader) compare(references [][]float64, output []float64, usage *record.Usage) grader.Score {
+	d := similarity{Metric: g.Metric, Values: make([]float64, len(references)), Usage: usage}
 	best := 0
 	for i, r := range references {
 		d.Values[i] = g.measure(r, output)
@@ -228,7 +227,7 @@ func (g *similarGrader) compare(references [][]float64, output []float64) grader
 		}
 	}
 	value := d.Values[best]
-	result := grader.Score{Score: math.Min(1, math.Max(0, g.score(value))), Passed: g.reaches(value), Details: d}
+	result := grader.Score{Score: math.Min(1, math.Max(0, g.score(value))), Passed: g.reaches(value), Details: d, Usage: usage}
 	switch {
 	case result.Passed:
 	case g.Metric == metricEuclidean:
