@@ -76,6 +76,7 @@ func (c *caseTranslator) embedder(config dialect.Map, at *yaml.Node, n part) err
 			c.warn(n, "the provider %q makes no embeddings, so %s of OpenAI makes those of similar and answer-relevance; "+
 				"write provider: {text: ..., embedding: ...}", text.Clip(id, 60), defaultEmbedder)
 		}
+		config.Set("provider", dialect.Scalar(at, "openai"))
 		config.Set("model", dialect.Scalar(at, defaultEmbedder))
 		c.ownAddress(config, at)
 		return nil
@@ -120,11 +121,7 @@ var ownAddresses = map[string]string{"openai": "https://api.openai.com/v1", "ant
 // ownAddress sets the address of a grader that asks a model, if it has none and the providers ask the same API at another
 // address: graders without an address ask where the executor does.
 func (tr *translator) ownAddress(config dialect.Map, at *yaml.Node) {
-	api := "openai"
-	if named := config.Get("provider"); named != nil {
-		api = named.Value
-	}
-	if slices.Contains(tr.elsewhere, api) && config.Get("base_url") == nil {
+	if api := config.Get("provider").Value; slices.Contains(tr.elsewhere, api) && config.Get("base_url") == nil {
 		config.Set("base_url", dialect.Scalar(at, ownAddresses[api]))
 	}
 }

@@ -487,7 +487,7 @@ type checkWriter struct {
 var writers = map[string]func(*checkWriter){
 	"text": (*checkWriter).text, "code": (*checkWriter).code, "json_schema": (*checkWriter).schema, "program": (*checkWriter).python,
 	"prompt": (*checkWriter).judge, "behavior": (*checkWriter).limits, "skill_invocation": (*checkWriter).skills,
-	"tool_calls": (*checkWriter).tools,
+	"tool_calls": (*checkWriter).tools, "overlap": (*checkWriter).overlap, "similar": (*checkWriter).similar,
 }
 
 func (t *testWriter) assertion(from *dialect.Check, position int) (list []*yaml.Node) {
@@ -849,6 +849,58 @@ func (c *checkWriter) judge() {
 	c.add(w)
 }
 
+// oneOrMore returns texts as the value of an assertion.
+func oneOrMore(texts []string) any {
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	return texts
+}
+
+func (c *checkWriter) overlap() {
+	metric, _ := c.left["metric"].(string)
+	references := c.texts("references")
+	if references == nil || metric == "rouge-n" && len(references) > 1 {
+		return
+	}
+	delete(c.left, "metric")
+	threshold := c.take("threshold")
+	if threshold == nil {
+		threshold = 0.5
+	}
+	if n, isNumber := c.left["n"].(int); isNumber && n == 1 {
+		delete(c.left, "n")
+	}
+	c.add(written{kind: metric, value: oneOrMore(references), threshold: threshold})
+}
+
+func (c *checkWriter) similar() {
+	references := c.texts("references")
+	model, _ := c.left["model"].(string)
+	if references == nil || model == "" {
+		return
+	}
+	delete(c.left, "model")
+	w := written{kind: "similar", value: oneOrMore(references), threshold: c.take("threshold")}
+	if metric, _ := c.take("metric").(string); metric != "" && metric != similarMetrics[""] {
+		w.kind += ":" + metric
+	}
+	api, _ := c.take("provider").(string)
+	id, config := dialect.Scalar(nil, firstOf(api, "openai")+":embeddings:"+model), dialect.NewMap(nil)
+	for _, p := range [][2]string{{"base_url", "apiBaseUrl"}, {"api_key_env", "apiKeyEnvar"}} {
+		if own, _ := c.take(p[0]).(string); own != "" {
+			config.Set(p[1], dialect.Scalar(nil, own))
+		}
+	}
+	if w.provider = id; config.Len() > 0 {
+		m := dialect.NewMap(nil)
+		m.Set("id", id)
+		m.Set("config", config.Node)
+		w.provider = m.Node
+	}
+	c.add(w)
+}
+
 func (c *checkWriter) limits() {
 	for _, limit := range [][2]string{{"max_duration_ms", "latency"}, {"max_cost_usd", "cost"}} {
 		if v := c.take(limit[0]); v != nil {
@@ -879,10 +931,6 @@ func (c *checkWriter) used(kind, suffix string) {
 		if list == nil {
 			continue
 		}
-		w := written{kind: kind, value: list, opposite: wanted == "forbidden"}
-		if len(list) == 1 {
-			w.value = list[0]
-		}
-		c.add(w)
+		c.add(written{kind: kind, value: oneOrMore(list), opposite: wanted == "forbidden"})
 	}
 }
