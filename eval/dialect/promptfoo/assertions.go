@@ -510,6 +510,12 @@ func (c *caseTranslator) json(a part, kind string, value any) (s spec, ok bool) 
 			return spec{}, false
 		}
 	}
+	if allowed, isBool := value.(bool); isBool { // true allows any value, and false none
+		value = map[string]any{}
+		if !allowed {
+			value = map[string]any{"not": map[string]any{}}
+		}
+	}
 	schema, isMap := value.(map[string]any)
 	switch {
 	case value == nil || textOf(value) == "" || isMap && len(schema) == 0:
@@ -523,11 +529,14 @@ func (c *caseTranslator) json(a part, kind string, value any) (s spec, ok bool) 
 		c.block(a.get("value"), "the schema of %s must be a map, got %s", kind, decode.Describe(a.get("value").Node))
 		return spec{}, false
 	}
-	if err := checkSchema(schema); err != nil {
+	schema, err := strictSchema(schema)
+	if err == nil {
+		err = checkSchema(schema)
+	}
+	if err != nil {
 		c.block(a.get("value"), "the schema of %s: %v", kind, err)
 		return spec{}, false
 	}
-	schema = maps.Clone(schema)
 	if schema["$schema"] == nil {
 		schema["$schema"] = draft7
 	}
