@@ -105,9 +105,8 @@ func (l *matrixLoader) spread() {
 	}
 	l.checkNames()
 	l.matrix = map[string]matrixNodes{}
-	without := !slices.ContainsFunc(c.Cells, func(cell CellSpec) bool { return cell.Model != "" || cell.Name == "" })
 	for i, cell := range c.Cells {
-		if strings.TrimSpace(cell.Model) == "" && !without { // else the executor chooses the model of all cells
+		if strings.TrimSpace(cell.Model) == "" && cell.Name == "" { // else config.model or the executor chooses
 			l.Reportf(l.src, cell.node, decode.Error, decode.CodeMissingField, "config.cells[%d]: model is missing", i)
 		}
 		if cell.Model != "" && !slices.Contains(c.Models, cell.Model) {

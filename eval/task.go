@@ -35,6 +35,9 @@ type Task struct {
 	// Names of the cells of config.cells in which the task is done; all when absent. Tasks that share no
 	// cell can have the same id, so that a task differs between cells in any of its keys.
 	Cells []string `yaml:"cells" json:",omitempty"`
+	// Model that does the task, in place of the model of the suite or of its cell. The models of a request,
+	// such as `waza run --model`, replace it. Only for the kind tool_eval.
+	Model string `yaml:"model" json:",omitempty"`
 	// Overrides config.trials_per_task; absent means the suite's value.
 	Trials int `yaml:"trials" json:",omitempty" jsonschema:"minimum=1"`
 	// Overrides config.timeout_seconds; 0 means the suite's value.

@@ -31,6 +31,10 @@ func (c *taskCheck) check() {
 			c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("cells", i), "no cell of config.cells has the name %q", text.Clip(name, 60))
 		}
 	}
+	if t.Model != "" && l.suite.Kind != ToolEval {
+		c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("model"),
+			"a suite of the kind %s compares models or their parameters, so a task cannot have a model of its own", l.suite.Kind)
+	}
 	t.Vars, t.Literal = l.suite.Inputs, l.suite.Literal
 	if t.ScoreThreshold == nil {
 		t.ScoreThreshold = l.suite.ScoreThreshold

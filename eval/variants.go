@@ -18,7 +18,8 @@ type Variant struct {
 	Params []Param // in the order of the suite
 	// Name is the name of a cell of config.cells; empty if the cell has none.
 	Name string
-	// Model is the only model of a cell of config.cells; empty for all models of the run.
+	// Model is the model of a cell of config.cells; empty if the run or the executor chooses it, and for the
+	// combinations of a matrix.
 	Model string
 	// Executor is the canonical name of the executor that does the trials.
 	Executor string

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -25,6 +26,13 @@ type draft struct {
 	// waits states that the trials are handed to others, who limit the number of parallel trials.
 	waits bool
 	ids   taskIDs
+	own   map[taskModel]*Setup // of tasks with a model of their own
+}
+
+// taskModel is a cell in which a task has a model of its own.
+type taskModel struct {
+	cell  *Setup
+	model string
 }
 
 // draft starts a plan. The error is a [*record.UnknownExecutorError].
@@ -67,25 +75,38 @@ func (d *draft) planCells() error {
 	if len(variants) == 0 {
 		variants = []eval.Variant{{Executor: d.kind.Name, Options: p.Suite.ExecutorOptions[d.kind.Name]}}
 	}
-	names := map[string]bool{}
+	several, names := len(models) > 1, map[string]bool{}
+	add := func(v eval.Variant, model string) error {
+		kind, ok := p.executors.Lookup(v.Executor)
+		if !ok {
+			return &record.UnknownExecutorError{Name: v.Executor, Known: p.executors.Names()}
+		}
+		c := d.setup(kind, v.Options, model)
+		switch {
+		case v.Name != "":
+			c.cell = v.Name
+			c.name(v, len(d.req.Models) > 1, names)
+		case several || len(v.Params) > 0:
+			c.name(v, several, names)
+		}
+		p.cells = append(p.cells, c)
+		return nil
+	}
+	if len(p.Suite.Config.Cells) > 0 && !d.asksModels() {
+		models = []string{p.Suite.Config.Model} // of cells without a model
+	}
 	for _, model := range models {
 		for i, v := range variants {
-			if d.excludes(variants[:i], v, model) {
+			if d.repeats(variants[:i], v) {
 				continue
 			}
-			kind, ok := p.executors.Lookup(v.Executor)
-			if !ok {
-				return &record.UnknownExecutorError{Name: v.Executor, Known: p.executors.Names()}
+			own := model
+			if !d.asksModels() {
+				own = cmp.Or(v.Model, model)
 			}
-			c := d.setup(kind, v.Options, model)
-			switch several := len(models) > 1; {
-			case v.Name != "":
-				c.cell = v.Name
-				c.name(v, len(d.req.Models) > 1, names)
-			case several || len(v.Params) > 0:
-				c.name(v, several, names)
+			if err := add(v, own); err != nil {
+				return err
 			}
-			p.cells = append(p.cells, c)
 		}
 	}
 	p.Config.Executor, p.Config.Agent = p.cells[0].Executor.Name, p.cells[0].agent()
@@ -97,15 +118,33 @@ func (d *draft) planCells() error {
 	return nil
 }
 
-// excludes reports whether a combination is not run with a model, because its cell has another one. For
-// models that the request names, the first combination with the same parameters counts.
-func (d *draft) excludes(earlier []eval.Variant, v eval.Variant, model string) bool {
-	if len(d.req.Models) == 0 && d.req.Model == "" {
-		return v.Model != "" && v.Model != model
-	}
-	return v.Model != "" && slices.ContainsFunc(earlier, func(other eval.Variant) bool {
+// asksModels reports whether the request names models, which replace those of the suite, its cells and its
+// tasks.
+func (d *draft) asksModels() bool { return d.req.Model != "" || len(d.req.Models) > 0 }
+
+// repeats reports whether a cell equals an earlier one, because the request replaces the models of both.
+func (d *draft) repeats(earlier []eval.Variant, v eval.Variant) bool {
+	return d.asksModels() && v.Model != "" && slices.ContainsFunc(earlier, func(other eval.Variant) bool {
 		return other.Name == v.Name && other.Executor == v.Executor && slices.Equal(other.Params, v.Params)
 	})
+}
+
+// setupOf returns the setup of a task in a cell: that of the cell, with the model that the task has of its
+// own.
+func (d *draft) setupOf(t *eval.Task, c *Setup) *Setup {
+	if t.Model == "" || t.Model == c.Settings.Model || d.asksModels() {
+		return c
+	}
+	key := taskModel{c, t.Model}
+	if d.own[key] == nil {
+		own := *c
+		own.Settings.Model, own.ownModel = t.Model, true
+		if d.own == nil {
+			d.own = map[taskModel]*Setup{}
+		}
+		d.own[key] = &own
+	}
+	return d.own[key]
 }
 
 // models returns the models to run with, at least one. An empty model lets the executor choose.
@@ -130,12 +169,15 @@ func (d *draft) models() []string {
 
 // defaultJudge returns the model for judges that name none, where config.judge_model is not set.
 // It is the same in all cells, because scores of different judges are not comparable. It is
-// config.model or, without that, the first model of the matrix.
+// config.model or, without that, the first model of the matrix, else the first that a task has of its own.
 func (d *draft) defaultJudge() string {
-	req, suite := &d.req, d.Suite
-	models, asked := d.models(), req.Model != "" || len(req.Models) > 0
-	if suite.Config.Model == "" || asked && len(models) == 1 {
-		return models[0]
+	suite, models := d.Suite, d.models()
+	if suite.Config.Model == "" || d.asksModels() && len(models) == 1 {
+		own := ""
+		if i := slices.IndexFunc(suite.Tasks, func(t *eval.Task) bool { return t.Model != "" }); i >= 0 {
+			own = suite.Tasks[i].Model
+		}
+		return cmp.Or(models[0], own)
 	}
 	return suite.Config.Model
 }
@@ -314,7 +356,7 @@ func (d *draft) planTriggers(tests []triggerTest, wanted filter) error {
 func (d *draft) task(t *eval.Task, c *Setup) *Task {
 	p, req := d.Plan, &d.req
 	pt := &Task{
-		Task: t, ID: c.id(t.ID), Name: c.title(t), Cell: c.ref, Setup: c, Trials: p.Config.Trials, First: max(1, req.Trial),
+		Task: t, ID: c.id(t.ID), Name: c.title(t), Cell: c.ref, Setup: d.setupOf(t, c), Trials: p.Config.Trials, First: max(1, req.Trial),
 		Timeout: Seconds(p.Config.TimeoutSeconds), timeoutAsked: req.Timeout > 0, Threshold: 1,
 		Compares: slices.ContainsFunc(t.Effective, judge.ComparesWithBaseline),
 	}

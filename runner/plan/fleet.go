@@ -128,7 +128,7 @@ func (f *preflight) fleet() {
 		f.add(p.Suite.Diagnose(decode.At("config", "fleet"), decode.Warning, decode.CodeFleet, "config."+err.Error()))
 	}
 	seen := map[string]bool{}
-	for _, c := range p.cells {
+	for _, c := range p.setups() {
 		why := ""
 		if c.Executor.LocalReason != nil && p.used(c) {
 			why = c.Executor.LocalReason(c.Settings)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -12,8 +13,9 @@ import (
 // Grading returns a plan of the suite for grading a recorded run. The plan cannot be run.
 func (r *Planner) Grading(suite *eval.Suite, rec *record.Run) (*Plan, error) {
 	req := record.Request{Executor: rec.Config.Executor, Workers: rec.Config.ActualWorkers, FirstTool: rec.Asked.FirstTool}
+	req.Model, req.Models = rec.Asked.Model, rec.Asked.Models
 	if rec.Matrix() {
-		req.Executor, req.Model, req.Models = rec.Asked.Executor, rec.Asked.Model, rec.Asked.Models
+		req.Executor = rec.Asked.Executor
 	}
 	if rec.Imported != nil { // by an executor that may not exist here
 		req.Executor = ""
@@ -32,7 +34,7 @@ func (r *Planner) Grading(suite *eval.Suite, rec *record.Run) (*Plan, error) {
 			return nil, err
 		}
 	} else {
-		d.judge = rec.Config.Model
+		d.judge = cmp.Or(rec.Config.Model, d.defaultJudge())
 		d.Config.Model, d.Config.Models = rec.Config.Model, nil
 		d.cells = []*Setup{d.setup(d.kind, suite.ExecutorOptions[d.kind.Name], rec.Config.Model)}
 	}

@@ -73,7 +73,7 @@ type contents struct {
 func (d *contents) hashTasks() error {
 	p := d.plan
 	suites := map[*Setup]string{}
-	for _, c := range p.cells {
+	for _, c := range p.setups() {
 		var err error
 		if suites[c], err = d.suite(c); err != nil {
 			return err

@@ -158,6 +158,8 @@ func TestHashed(t *testing.T) {
 		{"the environment", "a", "", []string{"LANG: C", "LANG: D"}},
 		{"a prompt", "b", "", []string{"just this", "just that"}},
 		{"a system prompt", "b", "", []string{"prompt: just this", "prompt: just this\nsystem_prompt: Be brief."}},
+		{"a task's own model", "b", "", []string{"prompt: just this", "prompt: just this\nmodel: gpt-y"}},
+		{"the suite's model as a task's own", "", "", []string{"prompt: just this", "prompt: just this\nmodel: gpt-x"}},
 		{"a row", "row", "", []string{"row,count", "row,count on"}},
 
 		{"literal texts", all, all, []string{"inputs: {who: Ada}", "literal: true\ninputs: {who: Ada}"}},

@@ -19,6 +19,7 @@ type Setup struct {
 	cell     string       // the name in config.cells; empty if the cell has none
 	Executor executor.Kind
 	Settings executor.Settings
+	ownModel bool              // the model is that of some tasks, in place of that of the cell
 	params   map[string]string // as templates and programs receive them
 	// Baselines and triggers are the reasons why the cell measures no baselines and no trigger
 	// tests; empty when it does.

@@ -72,6 +72,38 @@ func TestMatrix(t *testing.T) {
 	require.Empty(t, res.Config["model"])
 }
 
+const ownModels = `
+-- eval.yaml --
+name: own
+config:
+  cells: [{name: with, model: one}, {name: without}, {name: more, model: one}]
+  mock: {replies: [{output: "{{task_id}} by {{model}}"}]}
+tasks: [{id: a, prompt: x}, {id: b, prompt: x, model: own}, {id: c, prompt: x, model: one, cells: [with]}]
+`
+
+// A task with a model of its own is done in each cell with this model, which the models of a request replace.
+// A cell without a model leaves it to the executor.
+func TestOwnModels(t *testing.T) {
+	t.Parallel()
+	answers := func(req record.Request) (lines []string) {
+		res, events := runnertest.Run(t, ownModels, req)
+		runnertest.OneVerdictEach(t, res, events, false)
+		for i := range res.Tasks {
+			task := &res.Tasks[i]
+			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s: %s %s", task.ID, task.Trial(t, 1).Output, task.Model)))
+		}
+		return lines
+	}
+	require.Equal(t, []string{
+		"a[with]: a by one", "a[without]: a by", "a[more]: a by one", "b[with]: b by own own", "b[without]: b by own own",
+		"b[more]: b by own own", "c[with]: c by one",
+	}, answers(record.Request{}))
+	require.Equal(t, []string{
+		"a[with]: a by asked", "a[without]: a by asked", "a[more]: a by asked", "b[with]: b by asked", "b[without]: b by asked",
+		"b[more]: b by asked", "c[with]: c by asked",
+	}, answers(record.Request{Model: "asked"}))
+}
+
 // A matrix of one model is no matrix: ids and hashes equal those of a run without it, so that
 // trials can be reused.
 func TestMatrixOfOne(t *testing.T) {
@@ -339,8 +371,8 @@ func TestCells(t *testing.T) {
 	res, _ := runnertest.Run(t, someCells, record.Request{})
 	require.Equal(t, []string{
 		`a[one,mock,style=formal] = a in "one,mock,style=formal" (model "one", map[executor:mock style:formal]): one, formal`,
-		`a[one,mock,style=plain] = a in "one,mock,style=plain" (model "one", map[executor:mock style:plain]): one, plain`,
 		`a[two,command,command=cat] = a in "two,command,command=cat" (model "two", map[command:cat executor:command]): hello`,
+		`a[one,mock,style=plain] = a in "one,mock,style=plain" (model "one", map[executor:mock style:plain]): one, plain`,
 	}, taskLines(t, res))
 	res, _ = runnertest.Run(t, someCells, record.Request{Models: []string{"three"}})
 	require.Len(t, res.Tasks, 3)

@@ -97,7 +97,7 @@ func (p *Plan) PreflightGraders(ctx context.Context) decode.Diagnostics {
 // cells finds what this machine lacks for the executors.
 func (f *preflight) cells(ctx context.Context) {
 	p := f.plan
-	for _, c := range p.cells {
+	for _, c := range p.setups() {
 		if c.Executor.Preflight == nil || !p.used(c) {
 			continue
 		}
@@ -163,10 +163,10 @@ func (p *Plan) shouldTrigger() *record.UnmeasuredTasks {
 	return &record.UnmeasuredTasks{Tasks: len(tasks), Note: why}
 }
 
-// judges warns when a model of the matrix judges the others and itself.
+// judges warns when one of several models of the run judges the others and itself.
 func (f *preflight) judges() {
 	p := f.plan
-	if len(p.Config.Models) == 0 || p.Config.JudgeModel != "" || p.Config.Judge.Agent != "" || p.Suite.Config.Model != "" {
+	if p.judge == "" || p.Config.Model != "" || p.Config.JudgeModel != "" || p.Config.Judge.Agent != "" || p.Suite.Config.Model != "" {
 		return
 	}
 	kind, _ := p.graders.Lookup("prompt")

@@ -38,6 +38,9 @@ func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
 		if t.Cell != nil {
 			ref.Task = t.Task.ID
 		}
+		if t.Setup.ownModel {
+			ref.Model = t.Setup.Settings.Model
+		}
 		if ref.Golden = t.Golden; t.Role != record.RoleTask {
 			ref.Groups, ref.Golden = nil, false
 		}

@@ -109,6 +109,17 @@ func ungraded(t *eval.Task) *eval.Task {
 	return &u
 }
 
+// setups returns the setups of all cells and tasks, each once.
+func (p *Plan) setups() []*Setup {
+	all := slices.Clone(p.cells)
+	for _, t := range p.Tasks {
+		if t.Setup.ownModel && !slices.Contains(all, t.Setup) {
+			all = append(all, t.Setup)
+		}
+	}
+	return all
+}
+
 // everywhere returns the reason why no cell is measured; empty when some cell is.
 func (p *Plan) everywhere(unmeasured func(*Setup) string) string {
 	for _, c := range p.cells {

@@ -142,6 +142,9 @@ type TaskRef struct {
 	// without a matrix.
 	Cell *Cell  `json:"cell,omitempty"`
 	Task string `json:"task,omitempty"`
+	// Model is the model that the task has of its own, in place of that of its cell or of the run. Use
+	// [Run.ModelOf].
+	Model string `json:"model,omitempty"`
 	// Role is absent for a task of the suite.
 	Role Role `json:"role,omitempty"`
 	// Of is the id of the task for which this task is the baseline.
@@ -177,6 +180,17 @@ type TaskRef struct {
 	// Execution is the part of Hash that covers the input of the executor. It does not depend on
 	// the graders.
 	Execution string `json:"execution,omitempty"`
+}
+
+// ModelOf returns the model of a task's trials; empty if the executor chooses it.
+func (r *Run) ModelOf(t *TaskRef) string {
+	switch {
+	case t.Model != "":
+		return t.Model
+	case t.Cell != nil:
+		return t.Cell.Model
+	}
+	return r.Config.Model
 }
 
 // ExpectedCall is a tool call that a task expects.

@@ -280,7 +280,7 @@ func (j *junit) class() string {
 type property struct{ name, value string }
 
 func (j *junit) properties(t record.TaskRef, res *record.Task) []property {
-	list := append(j.common(), property{"model", ModelOf(j.Record, t)}, property{"task", t.ID},
+	list := append(j.common(), property{"model", j.Record.ModelOf(&t)}, property{"task", t.ID},
 		property{"file", t.File}, property{"tags", strings.Join(t.Tags, ", ")})
 	if t.Role != record.RoleTask {
 		list = append(list, property{"role", string(t.Role)})
@@ -335,13 +335,6 @@ func (j *junit) common() []property {
 	return list
 }
 
-// ModelOf returns the model of a task's trials.
-func ModelOf(rec *record.Run, t record.TaskRef) string {
-	if t.Cell != nil {
-		return t.Cell.Model
-	}
-	return rec.Config.Model
-}
 
 // number formats a number in full and always in the same way.
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

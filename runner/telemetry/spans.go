@@ -160,12 +160,20 @@ func (r *tracedRun) taskAttributes(e *record.Event) []attribute.KeyValue {
 	return list
 }
 
-// cell returns the cell of the matrix to which an event belongs, or nil without a matrix.
-func (r *tracedRun) cell(e *record.Event) *record.Cell {
+// task returns the task to which an event belongs, or nil for an event of the run.
+func (r *tracedRun) task(e *record.Event) *record.TaskRef {
 	if e.TaskNum < 1 || e.TaskNum > len(r.record.Tasks) {
 		return nil
 	}
-	return r.record.Tasks[e.TaskNum-1].Cell
+	return &r.record.Tasks[e.TaskNum-1]
+}
+
+// cell returns the cell of the matrix to which an event belongs, or nil without a matrix.
+func (r *tracedRun) cell(e *record.Event) *record.Cell {
+	if t := r.task(e); t != nil {
+		return t.Cell
+	}
+	return nil
 }
 
 func (r *tracedRun) endTask(e *record.Event) {
@@ -236,8 +244,8 @@ func (r *tracedRun) agent() string {
 }
 
 func (r *tracedRun) model(e *record.Event) string {
-	if cell := r.cell(e); cell != nil && cell.Model != "" {
-		return cell.Model
+	if t := r.task(e); t != nil {
+		return r.record.ModelOf(t)
 	}
 	return r.record.Config.Model
 }

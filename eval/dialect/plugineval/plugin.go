@@ -1,7 +1,6 @@
 package plugineval
 
 import (
-	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -84,45 +83,23 @@ func (tr *translator) setRuns() {
 	}
 }
 
-// setModels sets the model. If cases name several, each model is a cell. A cell needs a model, so cases
-// without one are done with the first.
+// setModels sets the model of the suite if all cases name the same one, else that of each case that names
+// one.
 func (tr *translator) setModels() {
-	var models []string
-	var first, without *testCase
-	for _, c := range tr.cases {
-		switch {
-		case c.model == "":
-			if without == nil {
-				without = c
-			}
-		case !slices.Contains(models, c.model):
-			if first == nil {
-				first = c
-			}
-			models = append(models, c.model)
+	if len(tr.cases) == 0 {
+		return
+	}
+	model := tr.cases[0].model
+	if !slices.ContainsFunc(tr.cases, func(c *testCase) bool { return c.model != model }) {
+		if model != "" {
+			tr.config.Set("model", dialect.Scalar(nil, model))
 		}
-	}
-	if first == nil {
 		return
 	}
-	if without != nil {
-		tr.warn(without.source(), nil, "the case names no model; it is done with %s, the model of the case %s", text.Clip(first.model, 60),
-			text.Clip(filepath.Base(first.dir), 60))
-	}
-	if len(models) == 1 {
-		tr.config.Set("model", dialect.Scalar(nil, models[0]))
-		return
-	}
-	cells := dialect.List(nil)
-	for _, model := range models {
-		cell := dialect.NewMap(nil)
-		cell.Set("name", dialect.Scalar(nil, model))
-		cell.Set("model", dialect.Scalar(nil, model))
-		cells.Content = append(cells.Content, cell.Node)
-	}
-	tr.config.Set("cells", cells)
 	for _, c := range tr.cases {
-		c.task.Set("cells", dialect.Texts(nil, cmp.Or(c.model, models[0])))
+		if c.model != "" {
+			c.task.Set("model", dialect.Scalar(nil, c.model))
+		}
 	}
 }
 

@@ -1,19 +1,17 @@
 package vally
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	"waza/eval/decode"
 	"waza/eval/dialect"
 )
 
-// An arm does some of the stimuli: in a variant of an experiment, with a model and an executor. It becomes a
-// cell if there are several.
+// An arm does some of the stimuli: in a variant of an experiment, with an executor. It becomes a cell if
+// there are several.
 type arm struct {
-	variant, model, executor string // each can be empty
-	stimuli                  []*stimulus
+	variant, executor string // each can be empty
+	stimuli           []*stimulus
 }
 
 // arms are the arms of a run, in the order of their first stimuli.
@@ -25,12 +23,10 @@ func (a *arms) add(s *stimulus) {
 	if s.variant != nil {
 		variant = s.variant.name
 	}
-	i := slices.IndexFunc(a.list, func(other *arm) bool {
-		return other.variant == variant && other.model == s.model && other.executor == s.executor
-	})
+	i := slices.IndexFunc(a.list, func(other *arm) bool { return other.variant == variant && other.executor == s.executor })
 	if i < 0 {
 		i = len(a.list)
-		a.list = append(a.list, &arm{variant: variant, model: s.model, executor: s.executor})
+		a.list = append(a.list, &arm{variant: variant, executor: s.executor})
 	}
 	a.list[i].stimuli = append(a.list[i].stimuli, s)
 }
@@ -38,7 +34,6 @@ func (a *arms) add(s *stimulus) {
 // setConfig sets the model and the executor of the suite or, if there are several arms, its cells. Each
 // task then names its cell.
 func (a *arms) setConfig(config dialect.Map) {
-	a.requireModels()
 	executors := map[string]bool{}
 	for _, one := range a.list {
 		executors[one.executor] = true
@@ -47,7 +42,7 @@ func (a *arms) setConfig(config dialect.Map) {
 		config.Set("executor", dialect.Scalar(a.list[0].stimuli[0].executorNode, a.list[0].executor))
 	}
 	if len(a.list) == 1 && a.list[0].variant == "" {
-		if model := a.list[0].model; model != "" {
+		if model := a.list[0].takeModel(); model != "" {
 			config.Set("model", dialect.Scalar(a.list[0].stimuli[0].modelNode, model))
 		}
 		return
@@ -57,8 +52,8 @@ func (a *arms) setConfig(config dialect.Map) {
 	for i, one := range a.list {
 		cell := dialect.NewMap(nil)
 		cell.Set("name", dialect.Scalar(nil, names[i]))
-		if one.model != "" {
-			cell.Set("model", dialect.Scalar(nil, one.model))
+		if model := one.takeModel(); model != "" {
+			cell.Set("model", dialect.Scalar(nil, model))
 		}
 		if len(executors) > 1 && one.executor != "" {
 			cell.Set("executor", dialect.Scalar(nil, one.executor))
@@ -73,49 +68,33 @@ func (a *arms) setConfig(config dialect.Map) {
 	}
 }
 
-// requireModels blocks the stimuli with a model of their own if others have none, because only a run
-// without any model lets the executor choose one.
-func (a *arms) requireModels() {
-	if !slices.ContainsFunc(a.list, func(one *arm) bool { return one.model == "" }) {
-		return
+// takeModel returns the model of all stimuli of the arm. If evals of an experiment have different models,
+// it returns "" and gives them to the tasks.
+func (a *arm) takeModel() string {
+	model := a.stimuli[0].model
+	if !slices.ContainsFunc(a.stimuli, func(s *stimulus) bool { return s.model != model }) {
+		return model
 	}
-	all := a.list
-	a.list = nil
-	for _, one := range all {
-		for _, s := range one.stimuli {
-			if s.model != "" {
-				s.block(s.modelNode, decode.CodeUnavailable, "this stimulus has a model, and others of the run have none; set defaults.model")
-				s.model = ""
-				_, s.executor = s.executorOf(s.settings.get("executor"))
-				s.setBlocked()
-			}
-			a.add(s)
+	for _, s := range a.stimuli {
+		if s.model != "" && s.task.Get("model") == nil {
+			s.task.Set("model", dialect.Scalar(s.modelNode, s.model))
 		}
 	}
+	return ""
 }
 
-// names returns the name of each arm: its variant, and its model and executor if others have the same.
+// names returns the name of each arm: its variant, and its executor if others have the same variant.
 func (a *arms) names() []string {
 	var names []string
 	for _, one := range a.list {
-		same := func(differs func(other *arm) bool) bool {
-			return slices.ContainsFunc(a.list, func(other *arm) bool { return other.variant == one.variant && differs(other) })
-		}
 		var parts []string
 		if one.variant != "" {
 			parts = append(parts, one.variant)
 		}
-		if one.model != "" && (one.variant == "" || same(func(other *arm) bool { return other.model != one.model })) {
-			parts = append(parts, one.model)
-		}
-		if len(parts) == 0 || same(func(other *arm) bool { return other.model == one.model && other.executor != one.executor }) {
+		if len(parts) == 0 || slices.ContainsFunc(a.list, func(other *arm) bool { return other.variant == one.variant && other != one }) {
 			parts = append(parts, "executor "+either(one.executor == "", "of the run", one.executor))
 		}
-		name := strings.Join(parts, ", ")
-		for k := 2; slices.Contains(names, name); k++ {
-			name = fmt.Sprintf("%s, %d", strings.Join(parts, ", "), k)
-		}
-		names = append(names, name)
+		names = append(names, strings.Join(parts, ", "))
 	}
 	return names
 }

@@ -101,9 +101,9 @@ func named(at *yaml.Node, name, kind string, config dialect.Map) *yaml.Node {
 func (s *stimulus) addSettings() {
 	s.modelNode = s.settings.get("model")
 	s.executorNode, s.executor = s.executorOf(s.settings.get("executor"))
+	s.model = dialect.TextOf(s.modelNode)
 	s.addTaskSettings()
 	s.addOwnSettings()
-	s.model = dialect.TextOf(s.modelNode)
 }
 
 // addOwnSettings translates the settings that the stimulus has of its own.
@@ -132,9 +132,11 @@ func (s *stimulus) addOwnSettings() {
 			s.task.Set("timeout_seconds", dialect.Scalar(p.Value, d.Seconds()))
 		case "judge_model", "judge_reasoning_effort": // graders use them
 		case "model":
-			if s.modelNode = p.Value; dialect.TextOf(p.Value) == "" {
+			if dialect.TextOf(p.Value) == "" {
 				s.block(p.Value, decode.CodeWrongType, "model must be a text, got %s", describe(p.Value))
+				continue
 			}
+			s.task.Set("model", dialect.Scalar(p.Value, p.Value.Value))
 		case "executor":
 			if same := s.settings.get(key); dialect.TextOf(same) != "" && dialect.TextOf(same) == dialect.TextOf(p.Value) {
 				continue

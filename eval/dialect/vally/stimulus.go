@@ -23,7 +23,7 @@ type stimulus struct {
 	within  string          // names the part of an experiment that is being translated, before reasons
 	blocked []string        // reasons why the stimulus cannot be carried out or graded
 
-	// The model and the executor with their places; empty if flags and .waza.yaml decide.
+	// The model of its eval and its executor with their places; empty if flags and .waza.yaml decide.
 	model, executor         string
 	modelNode, executorNode *yaml.Node
 }
@@ -74,18 +74,12 @@ func (s *stimulus) translate() *yaml.Node {
 	if len(graders) > 0 {
 		s.task.Set("graders", dialect.List(s.node, graders...))
 	}
-	if s.setBlocked(); len(s.blocked) > 0 { // it needs no cell of its own
-		s.model = dialect.TextOf(s.settings.get("model"))
-		_, s.executor = s.executorOf(s.settings.get("executor"))
+	if len(s.blocked) > 0 {
+		s.task.Set("blocked", dialect.Scalar(s.node, strings.Join(s.blocked, "; ")))
+		_, s.executor = s.executorOf(s.settings.get("executor")) // it needs no cell of its own
 	}
 	s.arms.add(s)
 	return s.task.Node
-}
-
-func (s *stimulus) setBlocked() {
-	if len(s.blocked) > 0 {
-		s.task.Set("blocked", dialect.Scalar(s.node, strings.Join(s.blocked, "; ")))
-	}
 }
 
 // checkKeys reports unknown keys. Vally refuses them since 0.17, except those of fragments, which a

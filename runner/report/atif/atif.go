@@ -42,13 +42,10 @@ func trajectoryOf(rec *record.Run, ref *record.TaskRef, t *record.Trial) traject
 	doc := trajectory{
 		SchemaVersion: version, SessionID: fmt.Sprintf("%s/%s/%d", rec.RunID, ref.ID, t.TrialNum),
 		Agent: agent{
-			Name: cmp.Or(rec.Config.Agent, rec.Config.Executor, "unknown"), Version: "unknown", ModelName: rec.Config.Model,
+			Name: cmp.Or(rec.Config.Agent, rec.Config.Executor, "unknown"), Version: "unknown", ModelName: rec.ModelOf(ref),
 		},
 		Steps: stepsOf(t), Notes: "verdict: " + string(t.Verdict),
 		Extra: map[string]any{"run_id": rec.RunID, "suite": rec.Suite.Name, "task_id": ref.ID, "trial": t.TrialNum, "verdict": t.Verdict},
-	}
-	if ref.Cell != nil && ref.Cell.Model != "" {
-		doc.Agent.ModelName = ref.Cell.Model
 	}
 	if t.Score != nil {
 		doc.Extra["score"] = *t.Score

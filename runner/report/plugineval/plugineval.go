@@ -106,10 +106,7 @@ func (d *document) addCases(rec *record.Run) []*oneCase {
 		}
 		c := &oneCase{
 			Name: ref.ID, Dir: path.Dir(strings.ReplaceAll(ref.File, `\`, "/")), RunsPerCase: ref.Trials,
-			Graders: []graderSpec{}, Arms: arms{With: []oneRun{}}, Model: rec.Config.Model,
-		}
-		if ref.Cell != nil {
-			c.Model = cmp.Or(ref.Cell.Model, c.Model)
+			Graders: []graderSpec{}, Arms: arms{With: []oneRun{}}, Model: rec.ModelOf(ref),
 		}
 		cases[i], byID[ref.ID] = c, c
 		d.Cases = append(d.Cases, c)

@@ -34,11 +34,11 @@ func headOf(h record.Handle) (benchmarkHead, error) {
 func modelsOf(rec *record.Run) string {
 	var models []string
 	for i := range rec.Tasks {
-		if c := rec.Tasks[i].Cell; c != nil && c.Model != "" && !slices.Contains(models, c.Model) {
-			models = append(models, c.Model)
+		if model := rec.ModelOf(&rec.Tasks[i]); model != "" && !slices.Contains(models, model) {
+			models = append(models, model)
 		}
 	}
-	return cmp.Or(strings.Join(models, ", "), rec.Config.Model, rec.Config.Agent, rec.Config.Executor)
+	return cmp.Or(strings.Join(models, ", "), rec.Config.Agent, rec.Config.Executor)
 }
 
 // summarize computes the statistics of each arm and their difference. Arms are in alphabetical order,

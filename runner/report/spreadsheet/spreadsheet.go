@@ -82,7 +82,7 @@ func Columns() []Column {
 		{"judge_cost_usd", "The judges' part of the cost.", usage(judgesOf, dollarsOf)},
 		{"executor", "Executor of the trial.", func(c *row) string { return c.run.Config.Executor }},
 		{"agent", "Agent that the executor drove.", func(c *row) string { return c.run.Config.Agent }},
-		{"model", "Requested model.", func(c *row) string { return report.ModelOf(c.run, *c.task) }},
+		{"model", "Requested model.", func(c *row) string { return c.run.ModelOf(c.task) }},
 		{"cell", "Name of the cell of the matrix, if there is a matrix.", func(c *row) string {
 			if c.task.Cell == nil {
 				return ""

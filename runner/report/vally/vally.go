@@ -77,10 +77,7 @@ func resultOf(rec *record.Run, ref *record.TaskRef, t *record.Trial) trialResult
 }
 
 func modelOf(rec *record.Run, ref *record.TaskRef) string {
-	if ref.Cell != nil && ref.Cell.Model != "" {
-		return ref.Cell.Model
-	}
-	return cmp.Or(rec.Config.Model, rec.Config.Agent, rec.Config.Executor)
+	return cmp.Or(rec.ModelOf(ref), rec.Config.Agent, rec.Config.Executor)
 }
 
 // statusOf returns the status of a trial: success if it measures the agent, which also a timeout does.
