@@ -123,7 +123,9 @@ func checksOf(graders []*Grader) (list []dialect.Check) {
 			Others: setKeys(g, &Grader{}, "name", "type", "weight"),
 		}
 		if g.Group != nil {
-			check.Others = append(check.Others, dialect.Key{Name: "group", Value: dialect.Group(*g.Group)})
+			check.Others = append(check.Others, dialect.Key{Name: "group", Value: dialect.Group{
+				Name: g.Group.Name, Weight: g.Group.Weight, Threshold: g.Group.Threshold, Optional: g.Group.Optional, Aggregate: string(g.Group.Aggregate),
+			}})
 		}
 		list = append(list, check)
 	}
@@ -140,6 +142,9 @@ func membersOf(g *Grader) (list []dialect.Check) {
 	group := dialect.Group{Name: g.Name, Weight: g.Weight, Optional: g.Optional}
 	if threshold, ok := dialect.NumberIn(g.Config["threshold"]); ok {
 		group.Threshold = &threshold
+	}
+	if rule, _ := g.Config["aggregate"].(string); rule != string(Mean) {
+		group.Aggregate = rule
 	}
 	for _, item := range graders {
 		m, _ := item.(map[string]any)

@@ -75,6 +75,7 @@ type Group struct {
 	Weight    float64
 	Threshold *float64
 	Optional  bool
+	Aggregate string // empty for the mean
 }
 
 // A CaseCheckpoint grades a case after a turn, which counts from 1. Lists of them have the key

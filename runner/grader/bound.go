@@ -52,7 +52,7 @@ func NewBoundAs(spec *eval.Grader, typ string, g Grader) *Bound {
 	b := NewBound(spec.Name, typ, spec.Weight, g)
 	b.SkillsOnly, b.Turn, b.negate, b.optional = IsSkillsOnly(spec), spec.Turn, spec.Negate, spec.Optional
 	if in := spec.Group; in != nil {
-		b.group = &record.GradeGroup{Name: in.Name, Weight: in.Weight, Threshold: in.Threshold}
+		b.group = &record.GradeGroup{Name: in.Name, Weight: in.Weight, Threshold: in.Threshold, Aggregate: in.Aggregate}
 		b.optional = b.optional || in.Optional
 	}
 	return b

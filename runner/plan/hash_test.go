@@ -197,6 +197,19 @@ func TestHashed(t *testing.T) {
 	}
 }
 
+// The rule of a group is part of the grading.
+func TestHashedRuleOfGroup(t *testing.T) {
+	t.Parallel()
+	r := runnertest.NewRunner(t)
+	const suite = "\n-- eval.yaml --\nname: s\ntasks: [{id: a, prompt: x, graders: [{type: group, config: {threshold: 1, aggregate: mean, graders: [{type: human}]}}]}]\n"
+	mean := hashesOf(t, r, runnertest.Load(t, r, suite), record.Request{})["a"]
+	for _, edit := range []string{"", "aggregate: median, "} {
+		got := hashesOf(t, r, runnertest.Load(t, r, runnertest.Replace(t, suite, "aggregate: mean, ", edit)), record.Request{})["a"]
+		require.Equal(t, mean.Execution, got.Execution)
+		require.Equal(t, edit == "", mean.Grading == got.Grading, edit)
+	}
+}
+
 // A request is hashed like the equivalent suite.
 func TestHashedRequest(t *testing.T) {
 	t.Parallel()

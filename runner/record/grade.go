@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"waza/eval"
 )
 
 // GraderRef names a grader.
@@ -67,11 +69,14 @@ type Grade struct {
 }
 
 // GradeGroup is a group of graders that counts as one in the verdict and score of a trial. It passes
-// when all its members pass or, with a threshold, when their weighted mean reaches the threshold.
+// when all its members pass or, with a threshold, when its score reaches the threshold. With the rule
+// majority, it passes when more than half of its members do.
 type GradeGroup struct {
 	Name      string   `json:"name"`
 	Weight    float64  `json:"weight"`
 	Threshold *float64 `json:"threshold,omitempty"`
+	// Aggregate is the rule that makes the group's score of those of its members; absent for the weighted mean.
+	Aggregate eval.Aggregate `json:"aggregate,omitempty"`
 }
 
 // DefaultPass is the lowest passing score of a person when the suite sets none.

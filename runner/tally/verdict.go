@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"waza/eval"
 	"waza/runner/internal/given"
 	"waza/runner/record"
 )
@@ -31,6 +32,9 @@ func CheckTrial(res *record.Trial) error {
 		if in := g.Group; in != nil && (!(in.Weight >= 0) || math.IsInf(in.Weight, 0)) {
 			return fmt.Errorf("group %q: the weight is %v, expected 0 or more", in.Name, in.Weight)
 		}
+		if in := g.Group; in != nil && !in.Aggregate.Known() {
+			return fmt.Errorf("group %q: unknown rule %q", in.Name, in.Aggregate)
+		}
 	}
 	if verdict, _, _ := VerdictOf(res.Graders, res.ScoreThreshold); res.Verdict == record.Passed && verdict != record.Passed {
 		return fmt.Errorf("the verdict is passed, but that of its graders is %s", verdict)
@@ -44,7 +48,7 @@ func CheckTrial(res *record.Trial) error {
 // score cannot reach it. It is needs_review while a person's score is missing that decides, and
 // otherwise passed.
 //
-// The score is the weighted mean of the existing scores, where a group counts as one. It is 1 when
+// The score is the weighted mean of the existing scores, where a group counts as one, with the score that its rule gives. It is 1 when
 // nothing was to be graded. It is nil for an error, and when only people give scores and none exists
 // yet. Optional results and those that calibrate another grader affect neither verdict nor score.
 // Results of checkpoints affect only the verdict.
@@ -131,6 +135,12 @@ func (j *judged) opinion() opinion {
 	if j.all > 0 {
 		o.low, o.high = j.low/j.all, j.high/j.all
 	}
+	return j.decide(o)
+}
+
+// decide returns an opinion with its verdict: by the threshold or, without one, by all graders.
+func (j *judged) decide(o opinion) opinion {
+	o.verdict = record.Passed
 	switch {
 	case j.threshold != nil:
 		switch least := *j.threshold - scoreMargin; {
@@ -154,6 +164,72 @@ const scoreMargin = 1e-9
 type group struct {
 	*record.GradeGroup
 	judged
+	members []opinion // for all rules but the mean
+}
+
+// opinion returns the opinion of the group by its rule.
+func (g *group) opinion() opinion {
+	switch g.Aggregate {
+	case eval.Median:
+		return g.across(median)
+	case eval.Min:
+		return g.across(slices.Min[[]float64])
+	case eval.Majority:
+		return g.majority()
+	}
+	return g.judged.opinion()
+}
+
+// across returns the opinion whose score is a number of the members' scores. A missing score of a person can
+// be any, so the number must not fall when a score rises.
+func (g *group) across(number func([]float64) float64) (o opinion) {
+	var low, high, scores []float64
+	for _, m := range g.members {
+		low, high = append(low, m.low), append(high, m.high)
+		if m.score != nil {
+			scores = append(scores, *m.score)
+		}
+	}
+	o.low, o.high = number(low), number(high)
+	if len(scores) > 0 {
+		o.score = new(number(scores))
+	}
+	return g.decide(o)
+}
+
+// majority returns the opinion of more than half of the members. The score is the share of members that
+// passed, without those that wait for a person. A tie is no majority.
+func (g *group) majority() opinion {
+	n, passed, open := len(g.members), 0, 0
+	for _, m := range g.members {
+		switch m.verdict {
+		case record.Passed:
+			passed++
+		case record.NeedsReview:
+			open++
+		}
+	}
+	o := opinion{verdict: record.Failed, low: float64(passed) / float64(n), high: float64(passed+open) / float64(n)}
+	if n > open {
+		o.score = new(float64(passed) / float64(n-open))
+	}
+	switch {
+	case 2*passed > n:
+		o.verdict = record.Passed
+	case 2*(passed+open) > n:
+		o.verdict = record.NeedsReview
+	}
+	return o
+}
+
+// median returns the median of at least one number. That of an even count is the mean of the two in the middle.
+func median(numbers []float64) float64 {
+	sorted := slices.Sorted(slices.Values(numbers))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
 // addToGroup adds the opinion of a grader to that of its group.
@@ -161,9 +237,13 @@ func addToGroup(groups []*group, g *record.Grade) []*group {
 	i := slices.IndexFunc(groups, func(known *group) bool { return known.Name == g.Group.Name })
 	if i < 0 {
 		i = len(groups)
-		groups = append(groups, &group{g.Group, judged{threshold: g.Group.Threshold}})
+		groups = append(groups, &group{GradeGroup: g.Group, judged: judged{threshold: g.Group.Threshold}})
 	}
-	groups[i].add(g.Weight, opinionOf(g))
+	o := opinionOf(g)
+	groups[i].add(g.Weight, o)
+	if g.Group.Aggregate != "" {
+		groups[i].members = append(groups[i].members, o)
+	}
 	return groups
 }
 

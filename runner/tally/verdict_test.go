@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner/grader/person"
+	"waza/eval"
 	"waza/runner/record"
 	"waza/runner/stats"
 )
@@ -123,6 +124,73 @@ func TestVerdictOfScore(t *testing.T) {
 		require.NotNil(t, score, name)
 		require.InDelta(t, c.score, *score, 1e-12, name)
 	}
+}
+
+// The rule of a group makes its score of those of its members. All numbers are computed by hand.
+func TestRulesOfGroups(t *testing.T) {
+	t.Parallel()
+	half, most := 0.5, 0.8
+	middle := &record.GradeGroup{Name: "g", Weight: 1, Threshold: &half, Aggregate: eval.Median}
+	least := &record.GradeGroup{Name: "g", Weight: 1, Threshold: &half, Aggregate: eval.Min}
+	votes := &record.GradeGroup{Name: "g", Weight: 1, Aggregate: eval.Majority}
+	yes := func(score float64) record.Grade { return gave(score, true) }
+	no := func(score float64) record.Grade { return gave(score, false) }
+	broken := record.Grade{Name: "b", Type: "prompt", Weight: 1, Error: "no judge"}
+	for name, c := range map[string]struct {
+		group     *record.GradeGroup
+		threshold *float64 // of the trial
+		members   []record.Grade
+		verdict   record.Verdict
+		score     float64 // negative for none
+	}{
+		"median of three":                    {middle, nil, []record.Grade{no(0), yes(1), yes(0.75)}, record.Passed, 0.75},
+		"median of three, too low":           {middle, nil, []record.Grade{no(0.25), yes(1), no(0.25)}, record.Failed, 0.25},
+		"median of four":                     {middle, nil, []record.Grade{yes(1), no(0), no(0.4), yes(0.6)}, record.Passed, 0.5},
+		"median of two, below":               {middle, nil, []record.Grade{yes(0.75), no(0)}, record.Failed, 0.375},
+		"median of one":                      {middle, nil, []record.Grade{yes(0.5)}, record.Passed, 0.5},
+		"median that waits":                  {middle, nil, []record.Grade{no(0), yes(1), waiting("h")}, record.NeedsReview, 0.5},
+		"median that waits, enough anyway":   {middle, nil, []record.Grade{yes(0.5), yes(1), waiting("h"), yes(0.5)}, record.Passed, 0.5},
+		"median that waits, never enough":    {middle, nil, []record.Grade{no(0.1), no(0.2), waiting("h")}, record.Failed, 0.15},
+		"median of people":                   {middle, nil, []record.Grade{waiting("h")}, record.NeedsReview, -1},
+		"median with an error":               {middle, nil, []record.Grade{yes(1), broken, yes(1)}, record.Errored, -1},
+		"least":                              {least, nil, []record.Grade{yes(0.5), yes(1)}, record.Passed, 0.5},
+		"least, too low":                     {least, nil, []record.Grade{yes(1), no(0.25), yes(1)}, record.Failed, 0.25},
+		"least that waits":                   {least, nil, []record.Grade{yes(1), waiting("h")}, record.NeedsReview, 1},
+		"least that waits, never enough":     {least, nil, []record.Grade{no(0.25), waiting("h")}, record.Failed, 0.25},
+		"least with an error":                {least, nil, []record.Grade{no(0), broken}, record.Errored, -1},
+		"majority of three":                  {votes, nil, []record.Grade{yes(0.5), no(0), yes(0.75)}, record.Passed, 2. / 3},
+		"minority of three":                  {votes, nil, []record.Grade{yes(1), no(0.4), no(0.4)}, record.Failed, 1. / 3},
+		"tie of two":                         {votes, nil, []record.Grade{yes(1), no(0)}, record.Failed, 0.5},
+		"tie of four":                        {votes, nil, []record.Grade{yes(1), no(0), no(0), yes(1)}, record.Failed, 0.5},
+		"majority of four":                   {votes, nil, []record.Grade{yes(1), no(0), yes(1), yes(1)}, record.Passed, 0.75},
+		"majority that waits":                {votes, nil, []record.Grade{yes(1), no(0), waiting("h")}, record.NeedsReview, 0.5},
+		"majority that waits for a tie":      {votes, nil, []record.Grade{yes(1), no(0), no(0), waiting("h")}, record.Failed, 1. / 3},
+		"majority that waits, enough anyway": {votes, nil, []record.Grade{yes(1), yes(1), waiting("h")}, record.Passed, 1},
+		"majority of people":                 {votes, nil, []record.Grade{waiting("h"), waiting("h")}, record.NeedsReview, -1},
+		"majority with an error":             {votes, nil, []record.Grade{yes(1), yes(1), broken}, record.Errored, -1},
+		"majority below the trial's least":   {votes, &most, []record.Grade{yes(1), yes(1), no(0)}, record.Failed, 2. / 3},
+		"majority, with people":              {votes, &most, []record.Grade{yes(1), yes(1), waiting("h")}, record.NeedsReview, 1},
+		"median below the trial's least":     {middle, &most, []record.Grade{yes(0.75)}, record.Failed, 0.75},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var grades []record.Grade
+			for _, g := range c.members {
+				grades = append(grades, in(c.group, g))
+			}
+			verdict, score, _ := VerdictOf(grades, c.threshold)
+			require.Equal(t, c.verdict, verdict)
+			if c.score < 0 {
+				require.Nil(t, score)
+				return
+			}
+			require.NotNil(t, score)
+			require.InDelta(t, c.score, *score, 1e-12)
+		})
+	}
+	require.ErrorContains(t, CheckTrial(&record.Trial{
+		Verdict: record.Passed, Graders: []record.Grade{in(&record.GradeGroup{Name: "g", Aggregate: "mode"}, gave(1, true))},
+	}), `group "g": unknown rule "mode"`)
 }
 
 func TestTaskThatWaits(t *testing.T) {

@@ -415,6 +415,9 @@ func (t *testWriter) assertions(checks []dialect.Check) (list []*yaml.Node) {
 		}
 		if open == nil || open.name != group.Name {
 			open = &groupWritten{name: group.Name, members: dialect.List(nil)}
+			if group.Aggregate != "" {
+				t.lose(true, fmt.Sprintf("group %q aggregate", group.Name), "promptfoo takes the weighted mean of a set")
+			}
 			list = append(list, t.set(group, open.members, len(list)+1))
 		}
 		written := t.assertion(c, len(open.members.Content)+1)

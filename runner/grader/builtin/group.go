@@ -9,6 +9,6 @@ import (
 // no group is ever built.
 var Group = grader.Kind{Kind: eval.Kind{
 	Name:    "group",
-	Summary: "Counts as one grader: passes when all of its graders pass or, with a threshold, when their weighted mean reaches it.",
+	Summary: "Counts as one grader: passes when all of its graders pass or, with a threshold, when their score reaches it.",
 	Options: func() any { return new(eval.GroupOptions) },
 }}
