@@ -1,6 +1,7 @@
 package vally
 
 import (
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -64,15 +65,26 @@ func (c *check) threshold() *yaml.Node {
 
 const groupKind = "group"
 
-// panel asks several judges. The mean of their scores decides.
+const majority = "majority"
+
+// aggregations are the rules by which a panel combines its judges. The groups of waza have them, too.
+var aggregations = []string{"mean", "median", "min", majority}
+
+// panel asks several judges. A number of their scores decides or, with majority, more than half of them.
 func (c *check) panel() {
 	c.kind = groupKind
 	models, how := c.texts("models"), c.option("aggregation")
 	if models == nil {
 		c.cannot(c.node, "needs a list of texts as models")
 	}
-	if name := dialect.TextOf(how); how != nil && name != "mean" {
-		c.cannot(how, "combines its judges in a way that waza does not have: %q; waza takes their mean", text.Clip(name, 40))
+	rule := dialect.TextOf(how)
+	switch {
+	case how == nil:
+		rule = "mean"
+	case !slices.Contains(aggregations, rule):
+		c.cannot(how, "has an unknown aggregation, %s; waza knows %s", describe(how), strings.Join(aggregations, ", "))
+	case rule != "mean":
+		c.config.Set("aggregate", dialect.Scalar(how, rule))
 	}
 	members := dialect.List(c.node)
 	for _, model := range dialect.Items(models) {
@@ -81,7 +93,9 @@ func (c *check) panel() {
 		members.Content = append(members.Content, named(model, c.unique(c.name()+" of "+model.Value), "prompt", config))
 	}
 	c.config.Set("graders", members)
-	c.config.Set("threshold", c.threshold())
+	if rule != majority { // then the threshold decides how each judge votes
+		c.config.Set("threshold", c.threshold())
+	}
 }
 
 // judgeSetting returns a setting of the stimulus or, in an experiment, of its eval in its variant. Judges

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -205,12 +206,23 @@ func (s *stimulusWriter) write() {
 	if seconds, ok := dialect.Take[float64](&c.Others, "timeout_seconds"); ok {
 		s.config.Set("timeout", duration(seconds))
 	}
+	if model, ok := dialect.Take[string](&c.Others, "model"); ok {
+		s.config.Set("model", dialect.Scalar(nil, model))
+	}
 	s.setEnvironment()
 	s.takeCheckpoints()
 	s.effort = effortOf(c.Checks)
 	graders := dialect.List(nil)
-	for i := range c.Checks {
-		graders.Content = append(graders.Content, s.grader(&c.Checks[i])...)
+	for left := c.Checks; len(left) > 0; {
+		n := membersIn(left)
+		if panel := s.panel(left[:n]); panel != nil {
+			graders.Content = append(graders.Content, panel)
+		} else {
+			for i := range n {
+				graders.Content = append(graders.Content, s.grader(&left[i])...)
+			}
+		}
+		left = left[n:]
 	}
 	for _, p := range []struct {
 		key string
@@ -244,6 +256,82 @@ func effortOf(checks []dialect.Check) (effort string) {
 		effort, first = own, false
 	}
 	return effort
+}
+
+// membersIn returns the number of graders that are in the group of the first; 1 if it is in none.
+func membersIn(checks []dialect.Check) int {
+	groupOf := func(c *dialect.Check) (dialect.Group, bool) {
+		others := c.Others
+		return dialect.Take[dialect.Group](&others, "group")
+	}
+	group, ok := groupOf(&checks[0])
+	n := 1
+	for ok && n < len(checks) {
+		other, in := groupOf(&checks[n])
+		if !in || other.Name != group.Name {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// panel writes a group of judges that differ only in their models; nil if Vally cannot say the group.
+func (s *stimulusWriter) panel(members []dialect.Check) *yaml.Node {
+	first := members[0]
+	group, ok := dialect.Take[dialect.Group](&first.Others, "group")
+	voting := group.Aggregate == majority
+	if !ok || voting == (group.Threshold != nil) || group.Optional && !s.threshold || group.Aggregate != "" && !slices.Contains(aggregations, group.Aggregate) {
+		return nil
+	}
+	// judgeOf returns the options of a judge that all must have, and its model.
+	judgeOf := func(c dialect.Check) (rest map[string]any, model string) {
+		rest = maps.Clone(c.Config)
+		model, _ = rest["model"].(string)
+		delete(rest, "model")
+		if !voting { // the score decides, not the judge's own threshold
+			rest["threshold"] = *group.Threshold
+		}
+		for key := range rest {
+			ok = ok && slices.Contains([]string{"prompt", "threshold", "reasoning_effort"}, key)
+		}
+		effort, _ := rest["reasoning_effort"].(string)
+		ok = ok && c.Type == "prompt" && c.Weight == 1 && model != "" && rest["threshold"] != nil && effort == s.effort
+		return rest, model
+	}
+	rest, _ := judgeOf(first)
+	var models []string
+	for _, m := range members {
+		other, model := judgeOf(m)
+		_, _ = dialect.Take[dialect.Group](&m.Others, "group")
+		ok = ok && reflect.DeepEqual(other, rest) && slices.EqualFunc(m.Others, first.Others, func(a, b dialect.Key) bool {
+			return a.Name == "turn" && a == b
+		})
+		models = append(models, model)
+	}
+	if !ok {
+		return nil
+	}
+	for i, m := range members {
+		if name := s.unusedName(group.Name + " of " + models[i]); name != m.Name {
+			s.lose(false, m.Named(), fmt.Sprintf("the judges of a panel have no names, so this one is %q", name))
+		}
+		s.names[s.unusedName(group.Name+" of "+models[i])] = true
+	}
+	first.Name = group.Name
+	turn, _ := dialect.Take[int](&first.Others, "turn")
+	c := &checkWriter{stimulusWriter: s, from: &first, left: rest}
+	c.judge()
+	config := c.out[0].config
+	config.Set("models", dialect.Texts(nil, models...))
+	if group.Aggregate != "" {
+		config.Set("aggregation", dialect.Scalar(nil, group.Aggregate))
+	}
+	weight := group.Weight
+	if group.Optional {
+		weight = 0
+	}
+	return c.built(writtenGrader{"panel", config}, turn, weight)
 }
 
 func (s *stimulusWriter) setTags() {

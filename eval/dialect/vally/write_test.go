@@ -3,6 +3,7 @@ package vally_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,4 +73,33 @@ func TestWritesVariablesAndTools(t *testing.T) {
 	require.Contains(t, text, "env:\n        A: b\n")
 	require.Contains(t, text, "expect_tools:\n        - a.b\n")
 	require.Equal(t, []string{"not written: task b: inputs.environment"}, lost)
+}
+
+// A group of judges that differ only in their models is a panel. Others are losses.
+func TestWritesPanels(t *testing.T) {
+	t.Parallel()
+	const judges = `tasks: [{id: a, model: own, inputs: {prompt: a}, graders: [{type: group, name: g, config: {RULE graders: [
+ {type: prompt, name: x, config: {prompt: p, model: m, threshold: 0.4}}, {type: prompt, name: y, config: {prompt: p, model: n, threshold: 0.4}}]}}]}]`
+	panel := func(rule string) (string, []string) { return writtenAs(t, strings.Replace(judges, "RULE", rule, 1)) }
+	for rule, want := range map[string]string{
+		"threshold: 0.75,":                    "threshold: 0.75\n          models:\n            - m\n            - n\n",
+		"aggregate: median, threshold: 0.75,": "aggregation: median\n",
+		"aggregate: min, threshold: 0.5,":     "aggregation: min\n",
+		"aggregate: majority,":                "threshold: 0.4\n          models:\n            - m\n            - n\n          aggregation: majority\n",
+	} {
+		text, lost := panel(rule)
+		require.Empty(t, lost, rule)
+		require.Contains(t, text, "type: panel\n        name: g\n", rule)
+		require.Contains(t, text, want, rule)
+		require.Contains(t, text, "config:\n      model: own\n", rule)
+	}
+	for _, other := range []string{ // all must pass; another question; a weight; a judge without a model
+		strings.Replace(judges, "RULE", "", 1), strings.Replace(strings.Replace(judges, "RULE", "threshold: 1,", 1), "prompt: p, model: n", "prompt: q, model: n", 1),
+		strings.Replace(strings.Replace(judges, "RULE", "threshold: 1,", 1), "name: y", "name: y, weight: 2", 1),
+		strings.Replace(strings.Replace(judges, "RULE", "threshold: 1,", 1), "model: n, ", "", 1),
+	} {
+		text, lost := writtenAs(t, other)
+		require.NotContains(t, text, "panel")
+		require.Contains(t, lost, `not written: task a: grader "x" group`)
+	}
 }
