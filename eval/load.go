@@ -20,6 +20,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
+	"waza/eval/dialect"
 	"waza/eval/discover"
 	"waza/eval/fields"
 	"waza/eval/files"
@@ -57,6 +58,9 @@ type Options struct {
 	// PassReward replaces the least reward to pass of graders whose options have the method
 	// SetPassReward. Nil means those of the suite.
 	PassReward *float64
+	// Results are the results of programs that return parts of the suite, by the keys of their calls. Load
+	// starts no program: the suite returns the calls whose results it lacks, see [Suite.Calls].
+	Results map[string]dialect.Result
 	// View contains the unsaved files of an editor. Only a change of a path that Load passes to
 	// Accessed can change the result of Load. Load makes all calls before it returns, and can
 	// repeat paths.

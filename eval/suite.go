@@ -86,6 +86,7 @@ type Suite struct {
 	// original is the content of File as it is, and untranslated are the findings of its translation.
 	original     *decode.Source
 	untranslated decode.Diagnostics
+	calls        []dialect.Call
 	skills       []SkillIn // all skills that were found
 	// taskFiles are the files that were read for tasks, with any content; File is among them.
 	taskFiles map[string]bool

@@ -35,14 +35,18 @@ func (l *loader) translate(src *decode.Source) (translated *decode.Source, ok bo
 	l.places = l.suite.Places
 	t := &dialect.Translation{Findings: &l.Findings, Source: src, Files: &dialect.Files{
 		Places: l.places, View: l.view, Shown: l.display, Parse: l.parse,
-	}}
+	}, Results: l.options.Results}
 	before := l.Count()
 	d.Translate(t)
-	l.suite.more, l.suite.original, l.suite.untranslated = t.Tasks, src, l.Since(before)
+	l.suite.more, l.suite.original, l.suite.untranslated, l.suite.calls = t.Tasks, src, l.Since(before), t.Calls
 	suite := *src
 	suite.Root = t.Suite
 	return &suite, true
 }
+
+// Calls returns the calls of programs whose results the suite lacks, see [Options.Results]. The tasks that
+// depend on them are blocked.
+func (s *Suite) Calls() []dialect.Call { return s.calls }
 
 // Node returns the suite as the root of an eval.yaml. Paths in it are relative to the suite's
 // directory. Of a suite in the format of another tool, it contains all tasks, and comments with the

@@ -174,7 +174,7 @@ func prepare(
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.conn.runner.Planner().Prepare(ctx, path, req, plan.PrepareOptions{Complete: choose})
+	p, err := c.conn.runner.Planner().Prepare(ctx, path, req, plan.PrepareOptions{Complete: choose, WithPrograms: true})
 	switch {
 	case err != nil && p.Suite == nil:
 		return nil, &dispatch.SuiteError{Given: given, Path: path, Err: err}

@@ -85,11 +85,11 @@ func suiteOf(ctx context.Context, c *call, rec *record.Run, p *gradeParams) (*ev
 	defer release()
 	path := cmp.Or(p.Path, rec.Suite.Path)
 	executor, agent := rec.Overrides()
-	return load(ctx, c, path, eval.Options{
+	return loadBy(ctx, c, path, eval.Options{
 		Executor: executor, Agent: agent, ContextDir: rec.Config.ContextDir,
 		JudgeModel: cmp.Or(p.JudgeModel, rec.Asked.JudgeModel), JudgeAgent: cmp.Or(p.JudgeAgent, rec.Asked.JudgeAgent),
 		Baseline: rec.Asked.Baseline, NoSkills: rec.Asked.NoSkills, ExactTools: p.ExactTools || rec.Asked.ExactTools, PassReward: rec.Asked.PassReward,
-	})
+	}, c.conn.runner.Planner().Load)
 }
 
 // gradeFault explains why a run was not graded, or only in part.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waza/eval"
+	"waza/eval/decode"
 	"waza/rpc/internal/dispatch"
 )
 
@@ -50,8 +51,19 @@ func filePath(uri string) (string, bool) {
 	return filepath.FromSlash(path), true
 }
 
-// load reads a suite with the options that a request sets. It fails if the suite has errors.
+// load reads a suite with the options that a request sets, and starts none of its programs. It fails if the
+// suite has errors.
 func load(ctx context.Context, c *call, given string, o eval.Options) (*eval.Suite, error) {
+	return loadBy(ctx, c, given, o, func(_ context.Context, path string, o eval.Options) (*eval.Suite, decode.Diagnostics, error) {
+		return eval.Load(path, o)
+	})
+}
+
+// A loader reads the suite at a path.
+type loader func(ctx context.Context, path string, o eval.Options) (*eval.Suite, decode.Diagnostics, error)
+
+// loadBy is like load with a loader.
+func loadBy(ctx context.Context, c *call, given string, o eval.Options, by loader) (*eval.Suite, error) {
 	path, err := c.conn.resolve("path", given)
 	if err != nil {
 		return nil, err
@@ -62,12 +74,12 @@ func load(ctx context.Context, c *call, given string, o eval.Options) (*eval.Sui
 		}
 	}
 	o.Vocabulary = c.conn.runner.Planner().Vocabulary()
-	suite, ds, err := eval.Load(path, o)
+	suite, ds, err := by(ctx, path, o)
 	switch {
-	case err != nil:
-		return nil, &dispatch.SuiteError{Given: given, Path: path, Err: err}
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case err != nil:
+		return nil, &dispatch.SuiteError{Given: given, Path: path, Err: err}
 	case suite == nil || ds.HasErrors():
 		return nil, &dispatch.InvalidSuiteError{Path: given, Diagnostics: ds}
 	}

@@ -71,6 +71,10 @@ type Translation struct {
 	Suite *yaml.Node
 	// Tasks are the tasks that come from other files, after those of Suite.
 	Tasks []Task
+	// Results are those of calls of programs, by key. Calls are the calls without a result.
+	Results map[string]Result
+	Calls   []Call
+	asked   map[string]bool // the keys of Calls
 }
 
 // A Task is a task of a translated suite that another file declares.

@@ -375,7 +375,7 @@ func (s *session) prepare(ctx context.Context, path string, cache bool, po plan.
 		Executor: agent.ExecutorName, Tasks: o.Tasks, Tags: o.Tags, JudgeModel: o.JudgeModel, JudgeAgent: o.JudgeAgent,
 		ContextDir: o.ContextDir, Sandbox: o.Sandbox, Timeout: o.Timeout, Trials: 1, Stopping: new(float64), Fleet: record.FleetNone, Cache: cache,
 	}
-	po.Complete = simplify
+	po.Complete, po.WithPrograms = simplify, true
 	p, err := s.runner.Planner().Prepare(ctx, path, req, po)
 	switch {
 	case err != nil && p.Suite == nil:

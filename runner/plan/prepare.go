@@ -21,6 +21,9 @@ type PrepareOptions struct {
 	// Complete, unless nil, completes the request when the suite has been read without errors.
 	// Prepare returns its error.
 	Complete func(s *eval.Suite, req *record.Request) error
+	// WithPrograms runs the programs that return parts of the suite, see [Planner.Load]. Without it, the tasks
+	// that need them are blocked.
+	WithPrograms bool
 	// Later makes Prepare skip the search for what this machine lacks. The caller can then first
 	// remove tasks, see [Plan.Keep] and [Plan.Preflight].
 	Later bool
@@ -57,7 +60,13 @@ func (r *Planner) Prepare(ctx context.Context, path string, req record.Request, 
 	p := &Prepared{}
 	req.Baseline = req.Baseline || req.Against != nil
 	var err error
-	p.Suite, p.Diagnostics, err = eval.Load(path, eval.Options{
+	load := r.Load
+	if !o.WithPrograms {
+		load = func(_ context.Context, path string, o eval.Options) (*eval.Suite, decode.Diagnostics, error) {
+			return eval.Load(path, o)
+		}
+	}
+	p.Suite, p.Diagnostics, err = load(ctx, path, eval.Options{
 		Vocabulary: r.Vocabulary(), Executor: req.Executor, Agent: req.Agent, JudgeModel: req.JudgeModel,
 		JudgeAgent: req.JudgeAgent, Sandbox: req.Sandbox, ExactTools: req.ExactTools, ContextDir: req.ContextDir,
 		Baseline: req.Baseline, NoSkills: req.NoSkills, UpdateSnapshots: req.UpdateSnapshots, PassReward: req.PassReward,

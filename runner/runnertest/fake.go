@@ -67,7 +67,7 @@ func RunFile(t *testing.T, path string, o eval.Options, req record.Request, a Ag
 	t.Helper()
 	r := AgentRunner(t, t.TempDir(), a)
 	o.Vocabulary = r.Planner().Vocabulary()
-	suite, found, err := eval.Load(path, o)
+	suite, found, err := r.Planner().Load(t.Context(), path, o)
 	require.NoError(t, err)
 	require.Empty(t, found.Errors())
 	plan, err := r.Planner().Plan(t.Context(), suite, req)

@@ -54,7 +54,7 @@ func Load(t testing.TB, r *runner.Runner, files string) *eval.Suite {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, f.Data, 0o755))
 	}
-	suite, ds, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
+	suite, ds, err := r.Planner().Load(t.Context(), filepath.Join(dir, "eval.yaml"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
 	require.NoError(t, err)
 	require.False(t, ds.HasErrors(), "%v", ds)
 	return suite

@@ -27,7 +27,7 @@ func (w *Watch) readSuite(ctx context.Context) *suiteState {
 	req := w.o.Request
 	req.Cache = false // the tasks to run are determined later
 	p, err := w.runner.Planner().Prepare(ctx, w.o.Path, req,
-		plan.PrepareOptions{Accessed: func(path string) { paths[path] = true }, Later: true})
+		plan.PrepareOptions{Accessed: func(path string) { paths[path] = true }, Later: true, WithPrograms: true})
 	l.plan, l.diagnostics, l.err = p.Plan, p.Diagnostics, err
 	l.gather(ctx, paths)
 	return l

@@ -277,7 +277,7 @@ func (s *session) follow(run *runner.Run) bool {
 
 // plan makes a suite ready to run, and prints the findings.
 func (s *session) plan(path string) (*plan.Plan, decode.Diagnostics, error) {
-	p, err := s.runner.Planner().Prepare(s.stop.Context(), path, s.options.Request, plan.PrepareOptions{})
+	p, err := s.runner.Planner().Prepare(s.stop.Context(), path, s.options.Request, plan.PrepareOptions{WithPrograms: true})
 	ds := p.All()
 	if perr := s.Diagnostics(s.notable(ds)); perr != nil {
 		p.Close()

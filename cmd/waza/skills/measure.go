@@ -87,7 +87,7 @@ func (d *developer) suiteOf(s *skill.Skill) (string, error) {
 // runTriggers runs the trigger tests of the suite.
 func (d *developer) runTriggers(rn *state.Opened, suite string) (*measure, error) {
 	req := record.Request{Tasks: []string{"should_trigger#*", "should_not_trigger#*"}, Trials: d.Int("trials")}
-	p, err := rn.Planner().Prepare(d.ctx, suite, req, plan.PrepareOptions{})
+	p, err := rn.Planner().Prepare(d.ctx, suite, req, plan.PrepareOptions{WithPrograms: true})
 	shown := output.Path(suite)
 	if p.Suite != nil && (p.Suite.Triggers == nil || len(p.Suite.Triggers.ShouldTrigger) == 0 || len(p.Suite.Triggers.ShouldNotTrigger) == 0) {
 		p.Close()

@@ -275,7 +275,7 @@ func (o *Runs) resume(ctx context.Context, r *runner.Runner, id string) error {
 		}
 	}
 	rec := h.Record()
-	p, err := r.Planner().Prepare(ctx, rec.Suite.Path, rec.Asked, plan.PrepareOptions{})
+	p, err := r.Planner().Prepare(ctx, rec.Suite.Path, rec.Asked, plan.PrepareOptions{WithPrograms: true})
 	if err != nil {
 		return err
 	}

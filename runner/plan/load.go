@@ -1,0 +1,214 @@
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"waza/eval"
+	"waza/eval/decode"
+	"waza/eval/dialect"
+	"waza/eval/jsonwalk"
+	"waza/eval/surroundings"
+	"waza/eval/text"
+	"waza/runner/internal/secrets"
+	"waza/runner/proc"
+	"waza/runner/sandbox"
+)
+
+const (
+	// maxRounds limits how often a suite is read with the results of its programs, because some programs
+	// get the results of others.
+	maxRounds = 30
+	// maxCallTime limits one process of a program, whatever the number of its calls.
+	maxCallTime = 10 * time.Minute
+	// maxCallOutput and maxCallErrors limit the output of one process that waza keeps.
+	maxCallOutput = 64 << 20
+	maxCallErrors = 8 << 10
+)
+
+// Load is like [eval.Load], and runs the programs that return parts of the suite, such as its prompts: in the
+// sandbox of the suite and in its directory. A suite with errors starts no program. The error can also be the
+// cause of ctx.
+func (r *Planner) Load(ctx context.Context, path string, o eval.Options) (*eval.Suite, decode.Diagnostics, error) {
+	results := map[string]dialect.Result{}
+	for k := range maxRounds {
+		o.Results = results
+		suite, found, err := eval.Load(path, o)
+		if err != nil || suite == nil || found.HasErrors() || len(suite.Calls()) == 0 || k == maxRounds-1 {
+			return suite, found, err
+		}
+		c, err := newCaller(suite)
+		if err != nil {
+			return suite, append(found, suite.Diagnose(decode.At("config", "sandbox"), decode.Error, decode.CodeUnavailable, err.Error())), nil
+		}
+		err = c.run(ctx, suite.Calls(), results)
+		c.sandboxes.Close()
+		if err != nil {
+			return suite, found, err
+		}
+	}
+	panic("unreachable")
+}
+
+// A caller runs programs that return parts of a suite.
+type caller struct {
+	suite     *eval.Suite
+	sandboxes *sandbox.Sandboxes
+	env       []string
+	redactor  secrets.Redactor
+}
+
+func newCaller(s *eval.Suite) (*caller, error) {
+	asked := s.Config.Sandbox
+	if asked.Mode == surroundings.SandboxContainer { // an image has the agent, not the programs of the suite
+		asked.Mode = surroundings.SandboxAuto
+	}
+	tier, err := sandbox.Choose(asked.Mode)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := sandbox.PolicyOf(&asked, s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &caller{suite: s, env: append(s.Config.Inherited(os.Environ()), "WAZA_SUITE_DIR="+s.Dir)}
+	c.redactor.Learn(c.env)
+	c.sandboxes, err = sandbox.Open(tier, policy)
+	return c, err
+}
+
+// run adds the results of calls. Calls of one program share a process. The error is the cause of ctx.
+func (c *caller) run(ctx context.Context, calls []dialect.Call, results map[string]dialect.Result) error {
+	for len(calls) > 0 {
+		first := &calls[0]
+		same := func(other dialect.Call) bool {
+			return first.Input != "" && other.Input != "" && slices.Equal(first.Command, other.Command)
+		}
+		group := []dialect.Call{*first}
+		rest := slices.Clone(calls[1:])
+		for _, other := range rest {
+			if same(other) {
+				group = append(group, other)
+			}
+		}
+		rest = slices.DeleteFunc(rest, same)
+		answers, fault := c.process(ctx, group)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for i := range group {
+			result := dialect.Result{Fault: fault}
+			if i < len(answers) {
+				result = answers[i]
+			}
+			result.Fault = c.redactor.Text(result.Fault)
+			results[group[i].Key()] = result
+		}
+		calls = rest
+	}
+	return nil
+}
+
+// process runs a program for calls with the same command. It returns the results of the first calls, and the
+// reason why the others have none.
+func (c *caller) process(ctx context.Context, calls []dialect.Call) (answers []dialect.Result, fault string) {
+	var input strings.Builder
+	var limit time.Duration
+	for i := range calls {
+		limit += calls[i].Timeout
+		if calls[i].Input != "" {
+			input.WriteString(calls[i].Input + "\n")
+		}
+	}
+	limit = min(limit, maxCallTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s", limit))
+	defer cancel()
+	out, said := &proc.Limited{Max: maxCallOutput}, &proc.Limited{Max: maxCallErrors}
+	err := proc.Run(ctx, proc.Command{
+		Args: calls[0].Command, Dir: c.suite.Dir, Env: c.env, Stdin: strings.NewReader(input.String()), Stdout: out, Stderr: said,
+		Sandbox: c.sandboxes.For(sandbox.View{Env: c.env, Suite: true, Read: []string{c.suite.Root(), c.suite.Dir}}),
+	})
+	switch {
+	case ctx.Err() != nil:
+		fault = context.Cause(ctx).Error()
+	case err != nil:
+		fault = failure(err, said.String())
+	case out.Dropped > 0:
+		fault = fmt.Sprintf("it returned more than %d MiB", maxCallOutput>>20)
+	case calls[0].Input == "":
+		return []dialect.Result{textResult(out.String(), said.String())}, ""
+	default:
+		fault = failure(errors.New("it ended without an answer"), said.String())
+	}
+	if calls[0].Input == "" {
+		return nil, fault
+	}
+	for line := range strings.Lines(out.String()) {
+		answer, ok := answerOf(line)
+		if !ok || len(answers) == len(calls) {
+			break
+		}
+		answers = append(answers, answer)
+	}
+	return answers, fault
+}
+
+// answerOf returns the result in a line; ok is false if the line is no answer, such as one that was cut off.
+func answerOf(line string) (r dialect.Result, ok bool) {
+	var answer struct {
+		Output json.RawMessage `json:"output"`
+		Error  *string         `json:"error"`
+	}
+	switch err := json.Unmarshal([]byte(line), &answer); {
+	case err != nil || !strings.HasSuffix(line, "\n"):
+		return dialect.Result{}, false
+	case answer.Error != nil:
+		return dialect.Result{Fault: text.Clip(*answer.Error, maxFault)}, true
+	case len(answer.Output) > decode.MaxTextBytes:
+		return dialect.Result{Fault: fmt.Sprintf("it returned more than %d MiB", decode.MaxTextBytes>>20)}, true
+	case jsonwalk.Depth(string(answer.Output)) > decode.MaxDepth:
+		return dialect.Result{Fault: fmt.Sprintf("its value is nested more than %d levels deep", decode.MaxDepth)}, true
+	case answer.Output == nil:
+		return dialect.Result{Output: "null"}, true
+	}
+	return dialect.Result{Output: string(answer.Output)}, true
+}
+
+// maxFault is the most bytes of a program's own error in the reason of a task.
+const maxFault = 500
+
+// ansiEscape matches sequences that color the output of terminals.
+var ansiEscape = text.Pattern(`\x1b(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])`)
+
+// textResult returns the result of a program whose standard output is a text. One that prints only errors has
+// failed.
+func textResult(out, said string) dialect.Result {
+	clean := strings.TrimSpace(ansiEscape().ReplaceAllString(out, ""))
+	said = strings.TrimSpace(ansiEscape().ReplaceAllString(said, ""))
+	switch {
+	case clean == "" && said != "":
+		return dialect.Result{Fault: failure(errors.New("it printed only errors"), said)}
+	case len(clean) > decode.MaxTextBytes:
+		return dialect.Result{Fault: fmt.Sprintf("it printed more than %d MiB", decode.MaxTextBytes>>20)}
+	}
+	return dialect.Result{Output: strings.ToValidUTF8(clean, "�")}
+}
+
+// failure returns the reason of a failure with the last lines of the standard error.
+func failure(err error, said string) string {
+	reason := err.Error()
+	if exit := (*proc.ExitError)(nil); errors.As(err, &exit) {
+		reason = "it ended with " + reason
+	}
+	if said = strings.TrimSpace(said); said != "" {
+		lines := strings.Split(said, "\n")
+		reason += ": " + text.Clip(strings.Join(lines[max(0, len(lines)-3):], " | "), maxFault)
+	}
+	return reason
+}
