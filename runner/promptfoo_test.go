@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -676,22 +677,67 @@ func promptfooAlone(t *testing.T, files string) map[string]string {
 	return verdicts
 }
 
-// The configurations by other authors: one needs a program for its prompts, and the other
-// generates attacks.
-func TestPromptfooSharedSuites(t *testing.T) {
-	t.Parallel()
-	dir := filepath.FromSlash("../../shared/suites/formats")
-	if found, _ := filepath.Glob(filepath.Join(dir, "promptfoo-*")); len(found) == 0 {
+// The configuration by another author whose prompts come from a program: each assertion decides in both ways.
+func TestPromptfooSharedPrograms(t *testing.T) {
+	requireProgram(t, "node")
+	original, err := os.ReadFile(filepath.FromSlash("../../shared/suites/formats/promptfoo-code/evals/promptfooconfig.yaml"))
+	if err != nil {
 		t.Skip("no shared suites beside the checkout")
 	}
-	res := runnertest.RunFile(t, filepath.Join(dir, "promptfoo-code", "evals", "promptfooconfig.yaml"), eval.Options{Executor: "agent"},
-		record.Request{Executor: "agent"}, answers)
-	require.Len(t, res.Tasks, 11)
-	for _, task := range res.Tasks {
-		require.Equal(t, "error", string(task.Verdict))
-		require.Equal(t, "the prompt file://prompt-loader.js is a program, which waza does not run", task.Trial(t, 1).Error)
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"evals/promptfooconfig.yaml": string(original),
+		"evals/prompt-loader.js": `const {readFileSync} = require("fs");
+module.exports = ({vars: {prompt_file, ...rest}}) =>
+	readFileSync(__dirname + "/../" + prompt_file, "utf8") + Object.entries(rest).map(([k, v]) => " " + k + "=" + v).join("");`,
+		".git/HEAD":                 "", // the folder is a repository
+		"src/skills/again/SKILL.md": "Review again:",
+		"src/skills/tidy/SKILL.md":  "Tidy up:",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	}
-	_, found, err := eval.Load(filepath.Join(dir, "promptfoo-plain", "promptfooconfig.yaml"), eval.Options{})
+	t.Setenv("OPENAI_BASE_URL", (&runnertest.Jury{}).Serve(t))
+	t.Setenv("OPENAI_API_KEY", "x")
+	texts := map[string]string{"passes=5 → model plans exactly 5 initial passes": "5", "model=fast → reviewer uses haiku": "haiku"}
+	for _, c := range []struct {
+		answer          string
+		judged, matched bool
+	}{
+		{"perfect: 5 with HAIKU", true, true}, {"perfect", true, false}, {"bad: 5 with haiku", false, true}, {"bad", false, false},
+	} {
+		var prompts sync.Map
+		res := runnertest.RunFile(t, filepath.Join(dir, "evals", "promptfooconfig.yaml"), eval.Options{Executor: "agent", JudgeModel: "gpt-5"},
+			record.Request{Executor: "agent"}, func(_ context.Context, trial *executor.Trial) (string, error) {
+				prompts.Store(trial.Task.ID, trial.Prompt)
+				return c.answer, nil
+			})
+		require.Len(t, res.Tasks, 11)
+		for _, task := range res.Tasks {
+			want := "failed"
+			if c.judged && (texts[task.ID] == "" || c.matched) {
+				want = "passed"
+			}
+			trial := task.Trial(t, 1)
+			require.Equal(t, want, string(task.Verdict), "%s: %s", task.ID, trial.Error)
+			for _, g := range trial.Graders {
+				require.Equal(t, c.judged && g.Type == "prompt" || c.matched && g.Type != "prompt", g.Passed, "%s: %s", task.ID, g.Type)
+			}
+		}
+		prompt, _ := prompts.Load("all=true → removes all runs")
+		require.Equal(t, "Tidy up: arg_all=true arg_keep=1", prompt)
+	}
+}
+
+// The configuration by another author that generates attacks is refused.
+func TestPromptfooSharedSuites(t *testing.T) {
+	t.Parallel()
+	path := filepath.FromSlash("../../shared/suites/formats/promptfoo-plain/promptfooconfig.yaml")
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("no shared suites beside the checkout")
+	}
+	_, found, err := eval.Load(path, eval.Options{})
 	require.NoError(t, err)
 	var errors []string
 	for _, d := range found.Errors() {

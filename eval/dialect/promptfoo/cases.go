@@ -34,7 +34,12 @@ func (tr *translator) addTasks() {
 	prompts := chosen(tr.prompts(), tr.chosenBy)
 	var own []*yaml.Node
 	for i, t := range tr.tests() {
-		nodes := tr.test(t, i+1, prompts)
+		var nodes []*yaml.Node
+		if e := tr.pending[t.Node]; e != nil {
+			nodes = []*yaml.Node{tr.pendingTask(t, e)}
+		} else {
+			nodes = tr.test(t, i+1, prompts)
+		}
 		if tr.tasks += len(nodes); tr.tasks > maxCases {
 			tr.cannotAt(t, "more than %d cases", maxCases)
 			break
@@ -78,6 +83,7 @@ type caseTranslator struct {
 	test     part
 	options  map[string]part
 	vars     map[string]any
+	order    []string // the names of vars, in the order of the configuration
 	render   *renderer
 	prompt   string
 	blocked  []string
@@ -133,6 +139,7 @@ func (tr *translator) test(t part, number int, prompts []prompt) (tasks []*yaml.
 			c := &caseTranslator{translator: tr, test: t, options: options, vars: map[string]any{}}
 			name := id
 			for i, v := range vars {
+				c.order = append(c.order, v.name)
 				if v.reason != "" {
 					c.block(t, "%s", v.reason)
 				}
@@ -196,6 +203,10 @@ func (c *caseTranslator) task(id string, p prompt) *yaml.Node {
 	if description := c.test.get("description"); description.Node != nil {
 		task.Set("id", dialect.Scalar(description.Node, task.Get("id").Value))
 	}
+	complete := c.runVariables(c.order, p)
+	if p.program != nil && p.reason == "" {
+		p = c.withText(p, complete)
+	}
 	resolve(c.vars, c.budget)
 	c.render = &renderer{vars: c.vars, env: c.env, budget: c.budget, unknown: func(name string) {
 		c.warn(c.test, "{{%s}}: the test has no such variable, so it is empty", text.Clip(name, 60))
@@ -224,6 +235,36 @@ func (c *caseTranslator) task(id string, p prompt) *yaml.Node {
 	return task.Node
 }
 
+// withText returns a prompt with the text that its program returns. complete means that the case has all of its
+// variables, which the program gets.
+func (c *caseTranslator) withText(p prompt, complete bool) prompt {
+	at := part{p.at, c.Source}
+	for _, key := range []string{"prefix", "suffix"} {
+		if c.options[key].text() != "" {
+			c.warn(c.options[key], "%s has no effect on a prompt that a program returns", key)
+		}
+	}
+	var err error = &errNotRun{p.program.name}
+	if complete {
+		err = c.runPrompt(&p)
+	}
+	if err != nil {
+		c.blockFor(at, err)
+		p.reason = err.Error()
+	}
+	return p
+}
+
+// pendingTask returns the task in place of those of a program that has not run.
+func (tr *translator) pendingTask(t part, e *errNotRun) *yaml.Node {
+	task, inputs := dialect.NewMap(t.Node), dialect.NewMap(t.Node)
+	task.Set("id", dialect.Scalar(t.Node, tr.unique("tests of "+e.name)))
+	inputs.Set("prompt", dialect.Scalar(t.Node, "The tests come from the program "+e.name+"."))
+	task.Set("inputs", inputs.Node)
+	task.Set("blocked", dialect.Scalar(t.Node, e.Error()))
+	return task.Node
+}
+
 // scoreThreshold returns the threshold of the test, else that of the default test.
 func (c *caseTranslator) scoreThreshold() part {
 	return firstGiven(c.test.get("threshold"), c.standard.get("threshold"))
@@ -245,7 +286,9 @@ func (c *caseTranslator) promptOf(p prompt) (system, user string) {
 		c.addReason(p.reason) // reported with the prompt
 		return "", p.text
 	}
-	p.text = c.options["prefix"].text() + p.text + c.options["suffix"].text()
+	if p.program == nil {
+		p.text = c.options["prefix"].text() + p.text + c.options["suffix"].text()
+	}
 	system, user, err := c.renderPrompt(p)
 	if err != nil {
 		c.block(part{p.at, c.Source}, "%v", err)

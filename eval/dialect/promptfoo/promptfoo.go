@@ -1,8 +1,8 @@
 // Package promptfoo translates the promptfooconfig.yaml of promptfoo. Its rules are those of
 // site/docs/configuration in promptfoo/promptfoo.
 //
-// The package translates texts as prompts, tests with variables, and assertions about the text of
-// the answer. It reports everything else that could change a verdict as an error.
+// The package translates prompts, tests with variables, and assertions, and notes the calls of the programs
+// that return parts of them. It reports everything else that could change a verdict as an error.
 package promptfoo
 
 import (

@@ -4,9 +4,11 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -40,6 +42,9 @@ type prompt struct {
 	label  string     // for the ids of tasks; the number when empty
 	text   string
 	reason string // why no task can use it
+	// program returns the text; nil if the text is that of the configuration. config is that of the prompt.
+	program *program
+	config  any
 }
 
 // prompts returns the prompts of the configuration.
@@ -63,7 +68,8 @@ func (tr *translator) prompts() (prompts []prompt) {
 			if raw = decode.Follow(decode.Lookup(item, "raw")); raw == nil {
 				raw = decode.Follow(decode.Lookup(item, "id"))
 			}
-			tr.refuse(part{item, tr.Source}, fmt.Sprintf("prompts[%d].", i), []string{"id", "label", "raw", "display"})
+			tr.refuse(part{item, tr.Source}, fmt.Sprintf("prompts[%d].", i), []string{"id", "label", "raw", "display", "config"})
+			p.reason = p.readConfig(decode.Lookup(item, "config"))
 		}
 		if !decode.IsText(raw) {
 			tr.cannot(item, "prompts[%d]: a prompt must be a text, or a map with raw", i)
@@ -79,10 +85,25 @@ func (tr *translator) prompts() (prompts []prompt) {
 	return prompts
 }
 
+// readConfig reads the config of a prompt. promptfoo passes it to programs, and merges it into the config of the
+// provider, which waza does not: it returns the reason if that matters.
+func (p *prompt) readConfig(n *yaml.Node) (reason string) {
+	config, err := valueOf(n)
+	if err != nil {
+		return fmt.Sprintf("config of the prompt: %v", err)
+	}
+	p.config = config
+	keys, _ := config.(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if parameters[key] != "" {
+			return fmt.Sprintf("the key config.%s of the prompt: waza has no settings of providers for single prompts", key)
+		}
+	}
+	return ""
+}
+
 // promptExtensions are those of files that promptfoo recognizes without file://.
-var promptExtensions = slices.Concat(codeExtensions, []string{
-	".txt", ".md", ".json", ".jsonl", ".yaml", ".yml", ".csv", ".j2", ".sh", ".bash", ".exe", ".bat", ".cmd", ".ps1", ".pl",
-})
+var promptExtensions = slices.Concat(codeExtensions, scriptExtensions, []string{".txt", ".md", ".json", ".jsonl", ".yaml", ".yml", ".csv", ".j2"})
 
 // isFile reports whether the text of a prompt names files.
 func isFile(s string) bool {
@@ -94,13 +115,20 @@ func isFile(s string) bool {
 		!strings.ContainsAny(s, " {") && slices.Contains(promptExtensions, filepath.Ext(file))
 }
 
-// prompt returns the prompts that a text is or names. The given prompt has its names.
+// prompt returns the prompts that a text is or names. The given prompt has its names, and perhaps the reason
+// why no task can use it.
 func (tr *translator) prompt(at *yaml.Node, s string, p prompt) []prompt {
 	p.at, p.text = at, s
+	command, isCommand := strings.CutPrefix(s, "exec:")
 	service, _, isAddress := strings.Cut(s, "://")
+	var err error
 	switch {
-	case strings.HasPrefix(s, "exec:") || isFile(s) && isCode(s):
-		p.reason = fmt.Sprintf("the prompt %s is a program, which waza does not run", text.Clip(s, 80))
+	case isCommand:
+		if p.program, err = tr.scriptOf(command); err != nil {
+			p.reason = err.Error()
+			return []prompt{p}
+		}
+		p.setTimeout()
 		return []prompt{p}
 	case isAddress && slices.Contains([]string{"langfuse", "portkey", "helicone"}, service):
 		p.reason = fmt.Sprintf("the prompt %s is at a service, which waza does not ask", text.Clip(s, 80))
@@ -108,24 +136,70 @@ func (tr *translator) prompt(at *yaml.Node, s string, p prompt) []prompt {
 	case !isFile(s):
 		return []prompt{p}
 	}
-	files, err := tr.glob(s)
+	pattern, function := s, ""
+	if isCode(s) {
+		pattern, function = splitFunction(s)
+	}
+	files, err := tr.glob(pattern)
 	if err != nil {
 		p.reason = err.Error()
 		return []prompt{p}
 	}
 	var prompts []prompt
 	for _, file := range files {
-		p.reason = ""
+		if isCode(file) || slices.Contains(scriptExtensions, filepath.Ext(file)) {
+			prompts = append(prompts, tr.programPrompt(file, function, p))
+			continue
+		}
 		texts, err := tr.promptsIn(file)
+		one := p
 		if err != nil {
-			p.reason, texts = err.Error(), []string{s}
+			one.reason, texts = err.Error(), []string{s}
 		}
 		for _, s := range texts {
-			p.text = s
-			prompts = append(prompts, p)
+			one.text = s
+			prompts = append(prompts, one)
 		}
 	}
 	return prompts
+}
+
+// programPrompt returns the prompt that a program in a file returns.
+func (tr *translator) programPrompt(file, function string, p prompt) prompt {
+	var err error
+	ref := tr.Files.Relative(file)
+	if slices.Contains(scriptExtensions, filepath.Ext(file)) {
+		p.program, err = tr.scriptOf("'./" + ref + "'")
+	} else {
+		if function != "" {
+			ref += ":" + function
+		}
+		p.program, err = tr.functionOf(ref, usePrompt)
+	}
+	if err != nil {
+		p.reason = err.Error()
+		return p
+	}
+	p.program.name = ref
+	p.setTimeout()
+	return p
+}
+
+// setTimeout sets the limit of a script to that of its config, in milliseconds.
+func (p *prompt) setTimeout() {
+	keys, _ := p.config.(map[string]any)
+	switch ms := keys["timeout"].(type) {
+	case int:
+		p.limit(float64(ms))
+	case float64:
+		p.limit(ms)
+	}
+}
+
+func (p *prompt) limit(ms float64) {
+	if p.program.isScript && ms > 0 {
+		p.program.timeout = time.Duration(min(ms, float64(time.Hour/time.Millisecond)) * float64(time.Millisecond))
+	}
 }
 
 // promptsIn returns the prompts of a file, at least one.
@@ -151,8 +225,6 @@ func (tr *translator) promptsIn(file string) (texts []string, err error) {
 		texts = []string{textOf(v)}
 	case ".csv":
 		texts = csvPrompts(content)
-	case ".sh", ".bash", ".exe", ".bat", ".cmd", ".ps1", ".pl":
-		return nil, fmt.Errorf("the prompt %s is a program, which waza does not run", tr.Files.Shown(file))
 	default:
 		texts = []string{content}
 	}

@@ -203,6 +203,11 @@ func (tr *translator) provider(n *yaml.Node, number int) (p provider, ok bool) {
 			tr.warn(delay, "delay has no effect: waza waits when a provider is too busy")
 		}
 	}
+	caller := map[string]any{"id": id}
+	if p.label != "" {
+		caller["label"] = p.label
+	}
+	tr.callers = append(tr.callers, caller)
 	if p.program(id) {
 		if config.Node != nil && len(dialect.Pairs(config.Node)) > 0 {
 			tr.warn(config, "the config of the provider %q has no effect", text.Clip(id, 60))

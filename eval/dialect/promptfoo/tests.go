@@ -31,9 +31,8 @@ func (tr *translator) tests() []part {
 		return []part{{dialect.NewMap(tr.root).Node, tr.Source}} // the prompts alone
 	case decode.IsText(n):
 		return tr.testsIn(all, n.Value)
-	case n.Kind == yaml.MappingNode: // a generator with settings
-		tr.cannot(n, "tests that a program generates: write them to a file, and name the file")
-		return nil
+	case isGenerator(all):
+		return tr.generated(all)
 	case n.Kind != yaml.SequenceNode:
 		tr.cannot(n, "tests that are no list, got %s", decode.Describe(n))
 		return nil
@@ -43,6 +42,8 @@ func (tr *translator) tests() []part {
 		switch {
 		case decode.IsText(item.Node):
 			tests = append(tests, tr.testsIn(item, item.Value)...)
+		case isGenerator(item):
+			tests = append(tests, tr.generated(item)...)
 		case item.Node != nil && item.Kind == yaml.MappingNode:
 			tests = append(tests, item)
 		default:
@@ -60,7 +61,9 @@ func (tr *translator) testsIn(at part, ref string) (tests []part) {
 	case isAddress && service != "file":
 		tr.cannot(at.Node, "tests at %s: save them as a file, and name the file", text.Clip(ref, 80))
 		return nil
-	case isCode(ref) || strings.HasPrefix(filepath.Ext(file), ".xls"):
+	case isCode(ref):
+		return tr.testsFrom(at, ref, part{nil, at.src})
+	case strings.HasPrefix(filepath.Ext(file), ".xls"):
 		tr.cannot(at.Node, "tests in %s: write them to a YAML, JSON or CSV file", text.Clip(ref, 80))
 		return nil
 	}
@@ -76,6 +79,82 @@ func (tr *translator) testsIn(at part, ref string) (tests []part) {
 		tr.cannot(at.Node, "tests in %s: %v", text.Clip(ref, 80), err)
 	}
 	return tests
+}
+
+// isGenerator reports whether a test names a program of tests with its config.
+func isGenerator(p part) bool {
+	return p.Node != nil && p.Kind == yaml.MappingNode && decode.IsText(p.get("path").Node)
+}
+
+// generated returns the tests of a file that is named with a config.
+func (tr *translator) generated(p part) []part {
+	tr.refuse(p, "tests.", []string{"path", "config"})
+	at, config := p.get("path"), p.get("config")
+	if !isCode(at.text()) {
+		if config.Node != nil {
+			tr.warn(config, "the config of tests has no effect: %s is no program", text.Clip(at.text(), 80))
+		}
+		return tr.testsIn(at, at.text())
+	}
+	return tr.testsFrom(at, at.text(), config)
+}
+
+// testsFrom returns the tests that a program returns, or one in place of them if it has not run.
+func (tr *translator) testsFrom(at part, ref string, config part) []part {
+	list, err := tr.runTests(ref, config)
+	var notRun *errNotRun
+	if errors.As(err, &notRun) {
+		tr.note(at, notRun)
+		n := dialect.NewMap(at.Node).Node
+		tr.pending[n] = notRun
+		return []part{{n, at.src}}
+	}
+	if err != nil {
+		tr.cannotAt(at, "tests in %s: %v", text.Clip(ref, 80), err)
+		return nil
+	}
+	var tests []part
+	for i, n := range list.Content {
+		if n = decode.Follow(n); n.Kind != yaml.MappingNode {
+			tr.cannotAt(at, "tests in %s: test %d must be a map, got %s", text.Clip(ref, 80), i+1, decode.Describe(n))
+			return nil
+		}
+		placeAt(n, at.Node)
+		tests = append(tests, part{n, at.src})
+	}
+	return tests
+}
+
+// runTests returns the list that a program of tests returns.
+func (tr *translator) runTests(ref string, config part) (*yaml.Node, error) {
+	p, err := tr.functionOf(ref, useTests)
+	if err != nil {
+		return nil, err
+	}
+	var arguments []any
+	if config.Node != nil {
+		value, err := valueOf(config.Node)
+		if err != nil {
+			return nil, fmt.Errorf("config: %w", err)
+		}
+		if strings.Contains(literal(value), `"`+filePrefix) {
+			return nil, errors.New("config: waza reads no files for it")
+		}
+		arguments = []any{value}
+	}
+	list, err := tr.run(p, arguments...)
+	if err == nil && (list == nil || list.Kind != yaml.SequenceNode) {
+		err = fmt.Errorf("the program must return a list of tests, got %s", decode.Describe(list))
+	}
+	return list, err
+}
+
+// placeAt gives a node and all below it the place of another one.
+func placeAt(n, at *yaml.Node) {
+	n.Line, n.Column = at.Line, at.Column
+	for _, child := range n.Content {
+		placeAt(child, at)
+	}
 }
 
 // testsOf returns the tests of a file.
@@ -407,8 +486,12 @@ func (tr *translator) variable(p decode.Pair, expand bool) variable {
 	var loaded []any
 	for _, one := range v.values {
 		ref, ok := one.(string)
-		if !ok || !strings.HasPrefix(ref, filePrefix) {
+		switch {
+		case !ok || !strings.HasPrefix(ref, filePrefix):
 			loaded = append(loaded, one)
+			continue
+		case isCode(ref):
+			loaded = append(loaded, fileProgram(ref))
 			continue
 		}
 		texts, err := tr.loadValues(ref)
@@ -434,9 +517,6 @@ var mediaExtensions = strings.Fields(".jpg .jpeg .png .gif .bmp .webp .svg .mp4 
 
 // loadValues returns the texts of the files that a variable names.
 func (tr *translator) loadValues(ref string) (values []any, err error) {
-	if isCode(ref) {
-		return nil, fmt.Errorf("%s is a program, which waza does not run", text.Clip(ref, 80))
-	}
 	files, err := tr.glob(ref)
 	if err != nil {
 		return nil, err

@@ -38,12 +38,15 @@ type translator struct {
 	elsewhere          []string // APIs that a provider asks at an address of its own
 	requested          []string // variables that their requests name
 	usesContext        bool     // a provider gets the variables of tests
+
+	callers []any                     // the providers, as programs of prompts and variables see them
+	pending map[*yaml.Node]*errNotRun // tests in place of those of a program
 }
 
 func translate(t *dialect.Translation) {
 	tr := &translator{
 		Translation: t, budget: &budget{maxExpanded}, root: decode.Follow(t.Source.Root), suite: dialect.NewMap(t.Source.Root),
-		ids: map[string]bool{}, warned: map[string]bool{}, parsed: map[string]*decode.Source{}, env: map[string]string{},
+		ids: map[string]bool{}, warned: map[string]bool{}, parsed: map[string]*decode.Source{}, env: map[string]string{}, pending: map[*yaml.Node]*errNotRun{},
 	}
 	tr.head()
 	t.Suite = tr.suite.Node
@@ -123,7 +126,11 @@ func (tr *translator) once(at part, severity decode.Severity, format string, arg
 	}
 	if !tr.warned[key] {
 		tr.warned[key] = true
-		tr.Reportf(at.src, at.Node, severity, decode.CodeInvalidValue, format, args...)
+		code := decode.CodeInvalidValue
+		if severity == decode.Info { // the part does not exist yet
+			code = decode.CodeUnavailable
+		}
+		tr.Reportf(at.src, at.Node, severity, code, format, args...)
 	}
 }
 

@@ -1,0 +1,35 @@
+const [fs, path, url] = ["fs", "path", "url"].map(name => process.getBuiltinModule ? process.getBuiltinModule(name) : require(name));
+const [file, name, kind] = process.argv.slice(1);
+// What the program prints goes to the standard error, so that only answers are on the standard output.
+console.log = console.info = console.debug = console.error;
+process.stdout.write = process.stderr.write.bind(process.stderr);
+const answer = line => {
+	const data = Buffer.from(JSON.stringify(line) + "\n");
+	for (let at = 0; at < data.length;) {
+		try { at += fs.writeSync(1, data, at); } catch (e) { if (e.code !== "EAGAIN") throw e; }
+	}
+};
+const lines = fs.readFileSync(0, "utf8").split("\n").filter(Boolean);
+// A program that ends this process, or never settles its promise, leaves calls without an answer.
+(async () => {
+	const loaded = await import(url.pathToFileURL(path.resolve(file)));
+	const whole = loaded.default?.default ?? loaded.default ?? loaded;
+	const called = name ? loaded[name] ?? whole[name] : whole;
+	for (const line of lines) {
+		const args = JSON.parse(line);
+		if (kind === "variable") { // which gets a provider with methods
+			const {id, label} = args[3];
+			args[3] = {id: () => id, label};
+		}
+		try {
+			if (typeof called !== "function" && (kind !== "tests" || called === undefined)) {
+				throw new Error(name ? "it exports no function " + name : "it exports no function");
+			}
+			const output = typeof called === "function" ? await called(...args) : called;
+			answer({output: output === undefined ? null : output});
+		} catch (e) {
+			answer({error: String(e?.message ?? e)});
+		}
+	}
+	process.exit(0);
+})().catch(e => { process.stderr.write(String(e?.stack ?? e) + "\n"); process.exit(1); });

@@ -1,0 +1,200 @@
+package runner_test
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waza/runner/runnertest"
+)
+
+// requireProgram skips a test on a machine without a program.
+func requireProgram(t *testing.T, name string) {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		t.Skipf("no %s", name)
+	}
+}
+
+// promptsOf returns the prompts and the reasons of blocked tasks, by task.
+func promptsOf(t *testing.T, suite string) map[string]string {
+	t.Helper()
+	s := runnertest.Load(t, runnertest.NewRunner(t), "-- eval.yaml --\n"+suite)
+	prompts := map[string]string{}
+	for _, task := range s.Tasks {
+		prompts[task.ID] = task.Inputs.Prompt
+		if task.Inputs.SystemPrompt != "" {
+			prompts[task.ID] = "system: " + task.Inputs.SystemPrompt + "; " + task.Inputs.Prompt
+		}
+		if task.Blocked != "" {
+			prompts[task.ID] = "blocked: " + task.Blocked
+		}
+	}
+	return prompts
+}
+
+// A program returns the prompt of each case: it gets the variables, the provider and the config.
+func TestPromptfooPromptPrograms(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, program, prompt, file, source, want string }{
+		{"module", "node", "file://p.js", "p.js", "module.exports = ({vars, provider, config}) => `" + `${vars.a} ${provider.id} ${provider.label} ${config.k}` + "`;", "A echo me v"},
+		{"default export", "node", "file://p.mjs", "p.mjs", "export default async ({vars}) => 'hi ' + vars.a;", "hi A"},
+		{"named", "node", "file://p.mjs:named", "p.mjs", "export function named({vars}) { return vars.a + '!'; }", "A!"},
+		{"named member", "node", "p.cjs:named", "p.cjs", "module.exports = {named: ({vars}) => vars.a + '?'};", "A?"},
+		{"files beside it", "node", "file://p.js", "p.js", "module.exports = () => require('fs').readFileSync(require('path').join(__dirname, 'text.txt'), 'utf8');", "beside A\n"},
+		{"rendered", "node", "file://p.js", "p.js", "module.exports = () => '{{a}} {{b.c}}';", "A 1"},
+		{"a chat", "node", "file://p.js", "p.js",
+			"module.exports = ({vars}) => [{role: 'system', content: 'Be {{a}}.'}, {role: 'user', content: vars.a}];", "system: Be A.; A"},
+		{"a map", "node", "file://p.js", "p.js", "module.exports = () => ({prompt: 'x {{a}}'});", "x A"},
+		{"a map with a chat", "node", "file://p.js", "p.js", "module.exports = () => ({prompt: [{role: 'user', content: 'y'}], config: {}});", "y"},
+		{"other maps", "node", "file://p.js", "p.js", "module.exports = () => ({k: '{{a}}'});", "{\n  \"k\": \"A\"\n}"},
+		{"config", "node", "file://p.js", "p.js", "module.exports = () => ({prompt: 'x', config: {temperature: 1}});",
+			"blocked: the program p.js returns config.temperature: waza has no settings of providers for single prompts"},
+		{"an exception", "node", "file://p.js", "p.js", "module.exports = () => { throw new Error('no ' + 1); };", "blocked: the program p.js: no 1"},
+		{"no text", "node", "file://p.js", "p.js", "module.exports = () => 7;", "blocked: the program p.js must return a text, a list or a map, got 7"},
+		{"no function", "node", "file://p.js:x", "p.js", "module.exports = {y: 1};", "blocked: the program p.js:x: it exports no function x"},
+		{"output", "node", "file://p.js", "p.js", "console.log('{\"output\": 1}'); module.exports = () => { process.stdout.write('x'); return 'p'; };", "p"},
+		{"the end", "node", "file://p.js", "p.js", "module.exports = () => process.exit(0);", "blocked: the program p.js: it ended without an answer"},
+		{"never", "node", "file://p.js", "p.js", "module.exports = () => new Promise(() => {});", "blocked: the program p.js: it ended without an answer"},
+		{"python", "python3", "file://p.py:create", "p.py",
+			"def create(context):\n    print('noise')\n    return context['vars']['a'] + context['provider']['id'] + context['config']['k']", "Aechov"},
+		{"coroutine", "python3", "file://p.py:create", "p.py", "async def create(context):\n    return [{'role': 'user', 'content': 'é{{a}}'}]", "éA"},
+		{"python script", "python3", "file://p.py", "p.py", "import json, sys\nprint('x', json.loads(sys.argv[1])['vars']['a'])", "x A"},
+		{"python exception", "python3", "file://p.py:create", "p.py", "def create(context):\n    return context['none']", "blocked: the program p.py:create: KeyError: 'none'"},
+		{"python function", "python3", "file://p.py:create", "p.py", "x = 1", "blocked: the program p.py:create: it ended with exit status 1: it has no function create"},
+		{"script", "sh", "./p.sh", "p.sh", "#!/bin/sh\necho \"got $1\" | cut -c1-30", `got {"config":{"k":"v"},"provi`},
+		{"exec", "sh", "exec:sh p.sh 'a b'", "p.sh", "echo \"$1\"", "a b"},
+		{"failed script", "sh", "exec:./p.sh", "p.sh", "#!/bin/sh\necho gone >&2; exit 3", "blocked: the program ./p.sh: it ended with exit status 3: gone"},
+		{"only errors", "sh", "exec:./p.sh", "p.sh", "#!/bin/sh\necho gone >&2", "blocked: the program ./p.sh: it printed only errors: gone"},
+		{"no file", "sh", "exec:./q.sh", "p.sh", "", "blocked: the file q.sh does not exist"},
+		{"no program", "sh", "exec:no-such-program-here", "p.sh", "", "blocked: the program no-such-program-here: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			requireProgram(t, c.program)
+			got := promptsOf(t, fmt.Sprintf(`description: programs
+providers: [{id: echo, label: me}]
+prompts: [{raw: %q, config: {k: v}}]
+tests: [{description: t, vars: {a: A, b: {c: 1}}}]
+-- text.txt --
+beside {{a}}
+-- %s --
+%s
+`, c.prompt, c.file, c.source))["t"]
+			if c.name == "no program" || c.name == "no file" {
+				require.True(t, strings.HasPrefix(got, c.want) || strings.Contains(got, "q.sh does not exist"), got)
+				return
+			}
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+// Programs return the values of variables, one after the other: each gets those before it.
+func TestPromptfooVariablePrograms(t *testing.T) {
+	t.Parallel()
+	requireProgram(t, "node")
+	requireProgram(t, "python3")
+	got := promptsOf(t, `description: variables
+providers: [echo]
+prompts: ["{{a}} {{b}} {{c.k}}"]
+tests:
+  - {description: chain, vars: {a: base, b: file://v.py, c: file://v.js}}
+  - {description: each, vars: {a: [file://one.js, two], b: "", c: {k: ""}}}
+  - {description: fault, vars: {a: file://bad.py, b: file://v.py, c: 1}}
+  - {description: empty, vars: {a: file://empty.js, b: 1, c: 2}}
+-- v.py --
+def get_var(name, prompt, variables):
+    return {"output": " " + name + "=" + variables["a"] + "/" + prompt[:5] + variables["c"] + " "}
+-- v.js --
+module.exports = (name, prompt, vars, provider) => ({output: {k: [name, vars.b, provider.id()].join(",")}});
+-- one.js --
+module.exports = async () => ({output: "one"});
+-- bad.py --
+def get_var(name, prompt, variables):
+    return {"error": "no value"}
+-- empty.js --
+module.exports = () => "text";
+`)
+	require.Equal(t, map[string]string{
+		"chain":                  "base b=base/basefile://v.js c,b=base/{{a}}file://v.js,echo",
+		"each [a=file://one.js]": "one  ",
+		"each [a=two]":           "two  ",
+		"fault":                  "blocked: the variable a: the program bad.py: no value",
+		"empty":                  "blocked: the variable a: the program empty.js must return a map with output, got text",
+	}, got)
+}
+
+// Programs return tests, with a config. Their texts, variables and prompts are those of any test.
+func TestPromptfooTestPrograms(t *testing.T) {
+	t.Parallel()
+	requireProgram(t, "node")
+	requireProgram(t, "python3")
+	const files = `
+-- gen.py --
+def generate_tests():
+    return [{"description": "usual", "vars": {"w": "a"}, "assert": [{"type": "equals", "value": "a"}]}]
+
+
+def create(config):
+    return [{"description": config["name"] + str(i), "vars": {"w": "b"}, "assert": [{"type": "equals", "value": i}]} for i in ["b", "c"]]
+-- gen.mjs --
+export default async () => [{description: "js", vars: {w: "file://w.js"}, assert: [{type: "equals", value: "W"}]}];
+export const list = [{description: "list", vars: {w: "x"}, assert: [{type: "equals", value: "y"}]}];
+-- w.js --
+module.exports = () => ({output: "W"});
+`
+	require.Equal(t, map[string]string{
+		"usual": "passed", "n-b": "passed", "n-c": "failed", "js": "passed", "list": "failed", "own": "passed",
+	}, promptfooAlone(t, "-- eval.yaml --\n"+`description: tests
+providers: [echo]
+prompts: ["{{w}}"]
+tests:
+  - file://gen.py
+  - {path: "file://gen.py:create", config: {name: n-}}
+  - gen.mjs
+  - file://gen.mjs:list
+  - {description: own, vars: {w: z}, assert: [{type: equals, value: z}]}
+`+files))
+	require.Equal(t, map[string]string{"n-b": "passed", "n-c": "failed"}, promptfooAlone(t, "-- eval.yaml --\n"+`description: tests
+providers: [echo]
+prompts: ["{{w}}"]
+tests: {path: "file://gen.py:create", config: {name: n-}}
+`+files))
+}
+
+// A prompt can depend on the provider only if there is one.
+func TestPromptfooProgramsOfProviders(t *testing.T) {
+	t.Parallel()
+	requireProgram(t, "node")
+	const suite = `description: providers
+providers: ["exec:./a", {id: "exec:./b", label: bee}]
+prompts: [file://p.js]
+-- p.js --
+`
+	require.Equal(t, map[string]string{"1": "same"}, promptsOf(t, suite+`module.exports = () => "same";`))
+	require.Equal(t, map[string]string{
+		"1": "blocked: the program p.js returns different values for the providers, and waza gives all of them the same: write a file for each",
+	}, promptsOf(t, suite+`module.exports = ({provider}) => provider.id;`))
+}
+
+// Programs of a suite are in its sandbox, and their keys are in no reason.
+func TestAttackPromptfooPrograms(t *testing.T) {
+	requireProgram(t, "python3")
+	t.Setenv("EXAMPLE_API_KEY", "sk-0123456789abcdef0123")
+	got := promptsOf(t, `description: attack
+providers: [echo]
+prompts: [file://p.py:key]
+-- p.py --
+import os
+
+
+def key(context):
+    raise ValueError(os.environ.get("EXAMPLE_API_KEY", "nothing"))
+`)
+	require.Contains(t, got["1"], "blocked: the program p.py:key: ValueError: ")
+	require.NotContains(t, got["1"], "sk-0123456789abcdef0123")
+}
