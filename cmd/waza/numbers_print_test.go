@@ -228,6 +228,10 @@ func (l *ledger) beside(place, text string) {
 	}
 	f1, _ := l.number("summary/triggers/f1")
 	l.holds(place, text, "F1 "+score(f1), "summary/triggers/f1")
+	if early, ok := l.number("summary/triggers/endedEarly"); ok {
+		total, _ := l.number("summary/triggers/trials/total")
+		l.holds(place, text, fmt.Sprintf("%v of %v trials ended early", early, total), "summary/triggers/endedEarly")
+	}
 	if place != "table" {
 		return
 	}

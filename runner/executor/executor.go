@@ -69,6 +69,9 @@ type Kind struct {
 	// Contained means that no process of the executor that has seen the workspace of a trial
 	// outlives the trial. Other trials can then get the same directory, emptied.
 	Contained bool
+	// Streams means that the transcript gets calls of tools and skills while the agent works, so that waza
+	// can end an agent whose verdict is decided, see [EndError].
+	Streams bool
 	// Preflight reports what would keep the executor from working on this machine, such as a
 	// missing program. The findings are warnings, because such trials end in error. Nil means
 	// that nothing can be missing.

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -18,6 +19,23 @@ type StopError struct {
 
 func (e *StopError) Error() string { return e.Err.Error() }
 func (e *StopError) Unwrap() error { return e.Err }
+
+// EndError is the cause of a context that waza ends because it needs nothing more of the agent: it grades
+// what the agent did until then. It is no fault.
+type EndError struct {
+	Reason string
+	// Decided means that nothing the agent could still do changes its verdict. An executor can keep an
+	// agent that stops when it is asked to, for other trials.
+	Decided bool
+}
+
+func (e *EndError) Error() string { return e.Reason }
+
+// Decided reports whether a context ended because the verdict of the agent is decided, see [EndError].
+func Decided(ctx context.Context) bool {
+	end, ok := errors.AsType[*EndError](context.Cause(ctx))
+	return ok && end.Decided
+}
 
 // AsStop returns the [StopError] in err, or nil.
 func AsStop(err error) *StopError {

@@ -33,6 +33,9 @@ type Transcript struct {
 	dropped int
 	closed  bool
 	seen    []seenCall // calls that waza answered, without their entry in entries
+	watch   func(entries []record.Entry, settled int)
+	open    map[int]bool // indexes of calls that can still change in a way that matters to watch
+	settled int          // number of entries before the first open call
 }
 
 // seenCall is a tool call that waza itself answered for an agent that reports its calls.
@@ -51,12 +54,41 @@ func NewTranscript() *Transcript {
 // Start makes the times of an empty transcript count from start.
 func (t *Transcript) Start(start time.Time) { t.start = start }
 
+// Watch lets the transcript call changed after each new or changed call of a tool or skill, with the entries
+// until now and the number of entries before the first call that can still become a different one. An agent
+// can announce a call before it knows the arguments; the call is settled when it ends or names its skill.
+// changed must neither use the transcript nor keep or change the entries. Watch comes before the first entry.
+func (t *Transcript) Watch(changed func(entries []record.Entry, settled int)) {
+	t.watch, t.open = changed, map[int]bool{}
+}
+
+// notifyLocked calls the function of Watch after a change of an entry.
+func (t *Transcript) notifyLocked(at int) {
+	if t.watch == nil {
+		return
+	}
+	if e := &t.entries[at]; e.Type != record.EntryToolCall && e.Type != record.EntrySkill {
+		return
+	}
+	for t.settled < len(t.entries) && !t.open[t.settled] {
+		t.settled++
+	}
+	t.watch(t.entries, t.settled)
+}
+
+// isSettled reports whether the tool, the arguments and the skill of a call no longer change.
+func isSettled(c *record.ToolCall) bool {
+	return c.Skill != "" || c.Status == "completed" || c.Status == "failed"
+}
+
 // Add appends an entry and sets its time. Entries beyond the limits or after the end of the
 // attempt are dropped.
 func (t *Transcript) Add(e record.Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.addLocked(e)
+	if t.addLocked(e) {
+		t.notifyLocked(len(t.entries) - 1)
+	}
 }
 
 // AddRefused records something that the sandbox refused. It is a [sandbox.View.OnRefused].
@@ -104,6 +136,10 @@ func (t *Transcript) Track(c record.ToolCall) (update func(record.ToolCall)) {
 		return func(record.ToolCall) {}
 	}
 	at := len(t.entries) - 1
+	if t.watch != nil && !isSettled(&c) {
+		t.open[at] = true
+	}
+	t.notifyLocked(at)
 	return func(c record.ToolCall) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -115,6 +151,10 @@ func (t *Transcript) Track(c record.ToolCall) (update func(record.ToolCall)) {
 		default:
 			t.bytes = grown
 			t.entries[at].Tool = &c
+			if isSettled(&c) {
+				delete(t.open, at)
+			}
+			t.notifyLocked(at)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"waza/runner/executor"
 	"waza/runner/record"
 )
 
@@ -31,11 +32,17 @@ func (s *Subject) ShownOutput() string {
 // TranscriptCut returns an error if entries of the transcript were dropped. Those may have been
 // tool calls or skills.
 func (s *Subject) TranscriptCut() error {
+	if s.EndedEarly {
+		return errEndedEarly
+	}
 	if s.entriesDropped == "" {
 		return nil
 	}
 	return errors.New("the transcript is incomplete: " + s.entriesDropped)
 }
+
+var errEndedEarly = executor.Permanent(errors.New("the transcript is incomplete: waza ended the agent early, because the verdict was decided then; " +
+	"run the trial again"))
 
 // dropped returns the transcript's note about dropped entries, or an empty text.
 func dropped(transcript []record.Entry) string {

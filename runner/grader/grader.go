@@ -82,6 +82,8 @@ type Subject struct {
 	// Duration is how long the executor worked. Untimed reports that nobody knows.
 	Duration time.Duration
 	Untimed  bool
+	// EndedEarly means that waza ended the agent because the verdict was decided.
+	EndedEarly bool
 	// Dir returns the workspace as the executor left it. The first call creates it, so a grader
 	// that does not need the workspace should not call Dir.
 	Dir func() (string, error)

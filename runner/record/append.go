@@ -79,6 +79,7 @@ func (res *Trial) AppendMembers(b []byte) ([]byte, error) {
 	m.b = strconv.AppendInt(append(m.b, `,"executorMs":`...), res.ExecutorMS, 10)
 	m.b = jsonwalk.AppendInt(m.b, `,"startupMs":`, res.StartupMS)
 	m.b = jsonwalk.AppendTrue(m.b, `,"untimed":`, res.Untimed)
+	m.b = jsonwalk.AppendTrue(m.b, `,"endedEarly":`, res.EndedEarly)
 	m.b = jsonwalk.AppendText(m.b, `,"prompt":`, res.Prompt)
 	m.b = jsonwalk.AppendString(append(m.b, `,"output":`...), res.Output)
 	m.b = jsonwalk.AppendInt(m.b, `,"outputDropped":`, res.OutputDropped)

@@ -65,6 +65,8 @@ func (res *Trial) decodeMember(key, value []byte) bool {
 		return decodeInt(value, &res.StartupMS)
 	case "untimed":
 		return decodeBool(value, &res.Untimed)
+	case "endedEarly":
+		return decodeBool(value, &res.EndedEarly)
 	case "prompt":
 		return decodeText(value, &res.Prompt)
 	case "output":

@@ -240,9 +240,13 @@ type Trial struct {
 	ExecutorMS int64 `json:"executorMs"`
 	StartupMS  int64 `json:"startupMs,omitempty"`
 	// Untimed reports whether the times are unknown, because imported results do not state them.
-	Untimed bool   `json:"untimed,omitempty"`
-	Prompt  string `json:"prompt,omitempty"`
-	Output  string `json:"output"`
+	Untimed bool `json:"untimed,omitempty"`
+	// EndedEarly reports whether waza ended the agent because its verdict was decided: by the first tool call,
+	// or by the use of a skill. It is neither an error nor a timeout. The times and the usage are those until
+	// then. The usage is nil if the agent had reported none.
+	EndedEarly bool   `json:"endedEarly,omitempty"`
+	Prompt     string `json:"prompt,omitempty"`
+	Output     string `json:"output"`
 	// OutputDropped is the number of bytes of the output beyond the limit. They are not
 	// recorded.
 	OutputDropped int64 `json:"outputDropped,omitempty"`

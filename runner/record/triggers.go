@@ -25,9 +25,12 @@ type TriggerResult struct {
 	Trials Counts `json:"trials"`
 	// Errors counts the trials in error. Timeouts counts the trials that timed out before the
 	// agent used the skill.
-	Errors   int             `json:"errors"`
-	Timeouts int             `json:"timeouts"`
-	Results  []TriggerPrompt `json:"results,omitempty"`
+	Errors   int `json:"errors"`
+	Timeouts int `json:"timeouts"`
+	// EndedEarly counts the trials that waza ended because their verdict was decided, see [Trial]. Their usage
+	// is that until then, as far as the agent had reported it.
+	EndedEarly int             `json:"endedEarly,omitempty"`
+	Results    []TriggerPrompt `json:"results,omitempty"`
 }
 
 // Confusion is the confusion matrix of trigger tests, in weights of prompts.

@@ -164,11 +164,24 @@ func (p *runPrinter) triggers() {
 			p.printf(" (%s)", interval(*t.AccuracyInterval))
 		}
 		p.printf(", precision %s, recall %s, F1 %s\n", quotient(t.Precision), quotient(t.Recall), quotient(t.F1))
+		if note := endedEarly(t); note != "" {
+			p.WriteString("  " + note + "\n")
+		}
 	}
 	if rows := promptRows(t); len(rows) > 1 {
 		p.WriteByte('\n')
 		p.writeTable(rows)
 	}
+}
+
+// endedEarly returns a sentence about trials whose tokens and times are lower than those of whole trials; empty
+// without any.
+func endedEarly(t *record.TriggerResult) string {
+	if t.EndedEarly == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s ended early, when the answer was decided; tokens and times are those until then",
+		t.EndedEarly, text.Count(t.Trials.Total, "trial", "trials"))
 }
 
 // shouldTrigger prints how many tasks expect something about skills that was not measured.

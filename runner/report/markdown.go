@@ -375,6 +375,9 @@ func (m *markdown) triggers() {
 	}
 	m.add(fmt.Sprintf("\n**Trigger tests:** %s; accuracy %s, precision %s, recall %s, F1 %s\n",
 		answers(t, Options{}), figure.Percent(*t.Accuracy), quotient(t.Precision), quotient(t.Recall), quotient(t.F1)))
+	if note := endedEarly(t); note != "" {
+		m.add("\n" + note + ".\n")
+	}
 }
 
 func (m *markdown) shouldTrigger() {

@@ -45,6 +45,7 @@ func GatedRunner(t testing.TB, dir string, a Agent, gate runner.Gate) *runner.Ru
 	t.Helper()
 	r, err := runner.New(runner.Options{StateDir: dir, Gate: gate, Executors: executor.NewRegistry(executor.Kind{
 		Kind:         eval.Kind{Name: "agent"},
+		Streams:      true,
 		Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Skills: true} },
 		Open:         func(context.Context, executor.Settings) (executor.Executor, error) { return a, nil },
 	}, model.OpenAI, httpapi.Kind)})

@@ -205,9 +205,11 @@ type Run struct {
 	judged *judging
 	// compared is nil when the run has no baselines.
 	compared *comparison
-	tuning   tuning
-	bench    bench
-	routed   routed
+	// endedEarly counts the trials of trigger tests that waza ended early, by task; nil without any.
+	endedEarly map[int]int
+	tuning     tuning
+	bench      bench
+	routed     routed
 }
 
 // The metrics that are not scores of graders with that name.
@@ -249,6 +251,12 @@ func (t *Run) AddTrial(task int, res *record.Trial) {
 			t.tiers = map[record.Tier]int{}
 		}
 		t.tiers[res.Tier]++
+	}
+	if res.EndedEarly && role == record.RoleTrigger {
+		if t.endedEarly == nil {
+			t.endedEarly = map[int]int{}
+		}
+		t.endedEarly[task]++
 	}
 	t.compared.add(task, role, res)
 	t.addCalibrations(res.Graders)

@@ -22,6 +22,7 @@ func (t *summing) triggerResult(cell *record.Cell) *record.TriggerResult {
 		p := promptResult(ref, t.tasks[i])
 		r.Results = append(r.Results, p)
 		r.Trials.Merge(t.tasks[i].Trials.Counts)
+		r.EndedEarly += t.endedEarly[i]
 		if p.Answered+p.Timeouts > 0 {
 			w := ref.Trigger.Weight()
 			addPrompt(&r.Confusion, p, w)

@@ -42,6 +42,8 @@ type Attempt struct {
 	Ungraded []record.GraderRef
 	// Suspicions are suspicious moves of the agent.
 	Suspicions []record.Suspicion
+	// EndedEarly means that waza ended the agent because the verdict was decided.
+	EndedEarly bool
 	// Routing is nil unless clients received the prompts.
 	Routing *record.Routing
 }
@@ -62,7 +64,7 @@ func (a *Attempt) count(res *record.Trial) {
 	res.Prompt, res.Output, res.OutputDropped, res.Usage = a.Prompt, a.Output, a.OutputDropped, a.Usage
 	res.Speed, res.ExecutorMS, res.StartupMS, res.Workspace = a.Speed, a.Took.Milliseconds(), a.Startup.Milliseconds(), a.Left
 	res.Graders, res.Transcript, res.Tools = a.Graders, a.Transcript, a.Tools
-	res.Ungraded, res.Suspicions = a.Ungraded, a.Suspicions
+	res.Ungraded, res.Suspicions, res.EndedEarly = a.Ungraded, a.Suspicions, a.EndedEarly
 	res.Routing, res.Checkpoints, res.Responder = a.Routing, a.Checkpoints, a.Responder
 }
 
@@ -82,7 +84,7 @@ func (a *Attempt) gradeTrigger(ctx context.Context, w *work) {
 	if a.Verdict != record.TimedOut && (a.Verdict != record.Errored || !w.Trigger.FirstTool) {
 		return
 	}
-	subject := grader.NewSubject(grader.Subject{Suite: w.Suite, Task: w.Task, Transcript: a.Transcript})
+	subject := w.triggerSubject(a.Transcript)
 	if behavior.TriggerDecided(w.Trigger, subject) {
 		a.Error, a.Cause = "", nil
 		a.grade(ctx, w.graders, subject)

@@ -296,7 +296,7 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	if turns.needed() {
 		t.After = turns.after
 	}
-	out, err := w.executeLimited(ctx, t)
+	out, ended, err := w.executeEnding(ctx, t)
 	took := time.Since(start) - turns.took
 	a.Startup = min(max(out.Startup, 0), took)
 	a.Took = took - a.Startup
@@ -306,6 +306,7 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 		a.Transcript = []record.Entry{}
 	}
 	a.Usage, a.Speed, a.Routing = out.Usage, out.Speed, out.Routing.For(w.Task)
+	a.EndedEarly = ended != nil && ended.Decided
 	if a.takeOutput(out); a.OutputDropped > 0 {
 		w.env.log(w.Order, "warning", "task %s, trial %d: the output was cut after %d bytes, and the rest (%d bytes) "+
 			"was dropped; graders cannot see it",
@@ -339,7 +340,7 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	}
 	s := &turns.subject
 	s.Output, s.OutputDropped, s.Transcript, s.Usage = a.Output, a.OutputDropped, a.Transcript, a.Usage
-	s.Duration, s.Destroyed, s.Reached = a.Took, destroyed, a.Reached
+	s.Duration, s.EndedEarly, s.Destroyed, s.Reached = a.Took, a.EndedEarly, destroyed, a.Reached
 	s.ReadTranscript()
 	a.Suspicions = w.suspicions(a, s) // before programs of graders can change the workspace
 	a.grade(ctx, w.graders, s)
@@ -436,25 +437,6 @@ func (e *Env) priced(model string, u *record.Usage) *record.Usage {
 	}
 	with := e.Pool.Price(model, *u, provider.Cached{})
 	return &with
-}
-
-// executeLimited is like execute, and ends the agent at its own limit, which is no error. Faults of waza
-// after the limit, such as files that cannot be copied from a container, remain errors.
-func (w *work) executeLimited(ctx context.Context, t *executor.Trial) (out executor.Outcome, err error) {
-	if w.Task.AgentTimeoutSeconds <= 0 || w.Trigger != nil {
-		return w.execute(ctx, t)
-	}
-	limit := time.Duration(w.Task.AgentTimeoutSeconds * float64(time.Second))
-	over := fmt.Errorf("the agent was ended after %v, its agent_timeout_seconds", limit)
-	limited, cancel := context.WithTimeoutCause(ctx, limit, over)
-	defer cancel()
-	if out, err = w.execute(limited, t); err != nil && ctx.Err() == nil && context.Cause(limited) == over { //nolint:errorlint // it is the same one
-		t.Transcript.Add(record.Entry{Type: record.EntryStop, Text: over.Error()})
-		if lost := (*proc.LostError)(nil); (errors.Is(err, over) || errors.Is(err, context.DeadlineExceeded)) && !errors.As(err, &lost) {
-			err = nil
-		}
-	}
-	return out, err
 }
 
 // execute calls the executor. It turns a panic into an error of the harness.

@@ -81,7 +81,7 @@ func (r *RecordedTrial) Grade(ctx context.Context, old *record.Trial) (a *Attemp
 	}
 	s := grader.Subject{
 		Suite: o.Suite, Task: o.Task, Prompt: old.Prompt, Output: old.Output, OutputDropped: old.OutputDropped,
-		Transcript: old.Transcript, Usage: old.Usage, Duration: old.ExecutorTook(), Untimed: old.Untimed,
+		Transcript: old.Transcript, Usage: old.Usage, Duration: old.ExecutorTook(), Untimed: old.Untimed, EndedEarly: old.EndedEarly,
 		Dir: dir, Root: ws.Open, Given: ws.Given, Borrowed: sourcesOf(o.Repos),
 		Temp: r.Dir, Env: r.Env.shared(o).environ, Expand: expand,
 		Baseline: o.Baseline, Capabilities: r.Env.Capabilities(o),

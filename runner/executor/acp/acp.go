@@ -79,7 +79,7 @@ func newKind(kind eval.Kind, of func(*Options) *Options) executor.Kind {
 	kind.Options = func() any { return &Options{Permissions: Workspace} }
 	options := func(s executor.Settings) *Options { return of(s.Options.(*Options)) }
 	return executor.Kind{
-		Kind: kind, Programs: true, Agents: true,
+		Kind: kind, Programs: true, Agents: true, Streams: true,
 		Capabilities: func(s executor.Settings) executor.Capabilities {
 			if _, ok := s.Options.(*Options); !ok {
 				return can(s, nil)
@@ -243,7 +243,7 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 		err = x.converse(ctx, t, a, dir, preface, rec, start)
 		a.proc.EndDetached(begin) // the agent will execute other trials
 		died := a.dead()
-		if ctx.Err() != nil || errors.Is(err, executor.ErrTimeout) || died {
+		if ctx.Err() != nil && !executor.Decided(ctx) || errors.Is(err, executor.ErrTimeout) || died {
 			a.kill(errClosed)
 		} else if x.confined() {
 			a.close() // its sandbox is that of the trial
@@ -255,7 +255,7 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 		}
 		out := rec.outcome() // also records pending entries
 		out.Startup = rec.startup(start)
-		if err != nil {
+		if end := (*executor.EndError)(nil); err != nil && !errors.As(err, &end) {
 			t.Transcript.Add(record.Entry{Type: record.EntryError, Text: err.Error()})
 		}
 		return out, err
@@ -272,7 +272,7 @@ func (x *acp) converse(ctx context.Context, t *executor.Trial, a *agent, dir, pr
 	if err != nil {
 		return err
 	}
-	defer s.count(ctx)
+	defer func() { s.count(context.WithoutCancel(ctx)) }() // an agent that did not stop in time is dead, and not asked
 	return t.Converse(ctx, func(_ int, text string) (executor.Outcome, error) {
 		if err := s.prompt(ctx, x, preface, text); err != nil {
 			return executor.Outcome{}, err

@@ -44,6 +44,8 @@ type setup struct {
 	model   string
 	// maxTrial limits the bytes of one trial if positive, see [acp.SetMaxTrial].
 	maxTrial int64
+	// grace is the time in which the agent has to stop if positive, see [acp.SetGrace].
+	grace time.Duration
 	// sandboxes is set by tests of sandboxes; nil means none.
 	sandboxes plan.Sandboxes
 }

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -53,6 +54,9 @@ func (s setup) kind() executor.Kind {
 		e, err := acp.Kind.Open(ctx, settings)
 		if err == nil && s.maxTrial > 0 {
 			acp.SetMaxTrial(e, s.maxTrial)
+		}
+		if err == nil && s.grace > 0 {
+			acp.SetGrace(e, s.grace)
 		}
 		return e, err
 	}
@@ -279,4 +283,44 @@ func TestNoKeyLeftBehind(t *testing.T) {
 		require.NotContains(t, string(b), k)
 	}
 	require.Contains(t, res.Trial(t, "talks", 1).Output, "[redacted]")
+}
+
+// An agent whose trigger test is decided is asked to stop, and reused if it does. Otherwise it is killed, like at a
+// time limit. Its tokens are known if its last answer says so.
+func TestEarlyEnd(t *testing.T) {
+	t.Parallel()
+	skill := t.TempDir() + "/greet"
+	require.NoError(t, os.Mkdir(skill, 0o700))
+	require.NoError(t, os.WriteFile(skill+"/SKILL.md", []byte("---\nname: greet\ndescription: d\n---\nGreet."), 0o600))
+	use := `tool {"toolCallId":"1","kind":"read","title":"Read","status":"completed","locations":[{"path":".agents/skills/greet/SKILL.md"}]}`
+	other := `tool {"toolCallId":"2","kind":"execute","title":"ls","status":"completed"}`
+	for name, c := range map[string]struct {
+		keys, prompt string
+		verdict      record.Verdict
+		starts       int
+		usage        *record.Usage
+	}{
+		"stops":       {"", use + "\nusage 10 5\nawait-cancel", record.Passed, 1, &record.Usage{InputTokens: 10, OutputTokens: 5, TotalTokens: 15}},
+		"says little": {"", use + "\nawait-cancel", record.Passed, 1, nil},
+		"hangs":       {"", use + "\nusage 10 5\nhang", record.Passed, 2, nil},
+		"fails":       {"", use + "\nawait-cancel\nfail -32603 cancelled", record.Passed, 2, nil},
+		"first tool":  {"first_tool: true, ", other + "\nawait-cancel", record.Failed, 1, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			prompt, err := json.Marshal(c.prompt)
+			require.NoError(t, err)
+			res := run(t, setup{grace: 50 * time.Millisecond, config: "  sandbox: off\n  trials_per_task: 2\n  skill_directories: ['" + filepath.Dir(skill) + "']\n"},
+				"skill: greet\ntrigger_tests: {"+c.keys+"should_trigger_prompts: ["+string(prompt)+"]}\n")
+			require.Equal(t, map[string][]record.Verdict{"should_trigger#1": {c.verdict, c.verdict}}, res.verdicts())
+			for _, trial := range res.Tasks[0].Trials {
+				require.True(t, trial.EndedEarly)
+				require.Equal(t, c.usage, trial.Usage)
+				for _, e := range trial.Transcript {
+					require.NotEqual(t, record.EntryError, e.Type, e.Text)
+				}
+			}
+			require.Equal(t, c.starts, starts(t, res.starts))
+		})
+	}
 }

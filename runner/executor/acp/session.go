@@ -84,7 +84,8 @@ type answer struct {
 }
 
 // prompt runs one turn. A non-empty preface goes before the text. When ctx ends, the agent is
-// asked to cancel and then killed, at the latest after the grace period.
+// asked to cancel and then killed, at the latest after the grace period. It is not killed if the verdict is
+// decided and it ended the turn in time.
 func (s *session) prompt(ctx context.Context, x *acp, preface, text string) error {
 	a := s.agent
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -108,11 +109,16 @@ func (s *session) prompt(ctx context.Context, x *acp, preface, text string) erro
 	}()
 	select {
 	case r := <-done:
-		if ctx.Err() == nil {
+		if ctx.Err() == nil || executor.Decided(ctx) {
 			return s.finish(r)
 		}
 	case <-ctx.Done():
-		s.cancel(x.grace, done)
+		r, stopped := s.cancel(x.grace, done)
+		if stopped && executor.Decided(ctx) {
+			s.turnEnded(&r.PromptResponse) // it can contain the tokens of the turn
+			s.agent.worked.Store(true)
+			return context.Cause(ctx)
+		}
 	}
 	cause := context.Cause(ctx)
 	a.kill(cause) // its tools can still be running
@@ -120,17 +126,19 @@ func (s *session) prompt(ctx context.Context, x *acp, preface, text string) erro
 }
 
 // cancel asks the agent to stop, so that it can clean up, and waits at most for the grace
-// period.
-func (s *session) cancel(grace time.Duration, done <-chan answer) {
+// period. It returns how the agent ended the turn; stopped is false if the agent did not, or failed.
+func (s *session) cancel(grace time.Duration, done <-chan answer) (r answer, stopped bool) {
 	ctx := context.Background()
 	if s.agent.conn.SendNotification(ctx, sdk.AgentMethodSessionCancel, sdk.CancelNotification{SessionId: sdk.SessionId(s.id)}) != nil {
-		return
+		return r, false
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
-	case <-done:
+	case r = <-done:
+		return r, r.err == nil
 	case <-timer.C:
+		return r, false
 	}
 }
 

@@ -42,6 +42,7 @@ var Kind = executor.Kind{
 	Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Skills: true} },
 	Open:         open,
 	Programs:     true,
+	Streams:      true,
 	Contained:    true,
 	Preflight:    preflight,
 	Needs:        needs,

@@ -96,7 +96,7 @@ func CannedRun() *Canned {
 	c.Rec.Config.Agent = "opencode"
 	sum := Summary()
 	sum.Triggers = &record.TriggerResult{Skill: "explainer", Prompts: 1, Measured: true,
-		Accuracy: Share(0.5), Precision: Share(1), Recall: Share(0.5), F1: Share(0.667),
+		Accuracy: Share(0.5), Precision: Share(1), Recall: Share(0.5), F1: Share(0.667), Trials: Counts(1, 1, 0, 0, 0, 0), EndedEarly: 1,
 		Results: []record.TriggerPrompt{{ID: "should_trigger#1", Verdict: record.Failed, Triggered: 1, Answered: 2}}}
 	sum.Baseline = &record.BaselineResult{Measured: true, Pairs: 1, ClassCounts: record.ClassCounts{Improved: 1}, PassRate: &record.Gain{With: 1, Without: 0.5, Gain: 0.5},
 		Tasks: []record.TaskBaseline{
@@ -128,6 +128,7 @@ func CannedRun() *Canned {
 	c.AddTask("should_trigger#1", record.RoleTrigger, record.Failed,
 		c.Graded(record.Failed, record.Grade{Name: "_should_trigger", Type: "skill_invocation", Weight: 1, Feedback: "the skill was not used"}),
 		c.Graded(record.Passed, record.Grade{Name: "_should_trigger", Type: "skill_invocation", Weight: 1, Score: 1, Passed: true}))
+	c.Trial("should_trigger#1", 2).EndedEarly = true
 	c.Ref("should_trigger#1").Trigger = &record.TriggerRef{Prompt: "Explain this.", ShouldTrigger: true, Confidence: "medium"}
 	c.AddTask("never ended", record.RoleTask, "", c.Graded(record.Passed, polite(1, "")))
 	c.Ref("never ended").Trials = 3

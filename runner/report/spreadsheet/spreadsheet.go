@@ -70,6 +70,15 @@ func Columns() []Column {
 		},
 		{"executor_ms", "Duration of the executor in the attempt that counts.", ofTrial(func(c *row) string { return timeOf(c.t, c.t.ExecutorMS) })},
 		{"startup_ms", "Time before that until the agent was ready.", ofTrial(func(c *row) string { return timeOf(c.t, c.t.StartupMS) })},
+		{
+			"ended_early", "true if waza ended the agent because its answer was decided; times and tokens are those until then.",
+			ofTrial(func(c *row) string {
+				if c.t.EndedEarly {
+					return "true"
+				}
+				return ""
+			}),
+		},
 		{"attempts", "Number of attempts.", ofTrial(func(c *row) string { return strconv.Itoa(len(c.t.Attempts) + 1) })},
 		{
 			"input_tokens", "Tokens read in all attempts, by agent and judges; empty if nobody counted them.",

@@ -263,11 +263,17 @@ function triggers() {
   ];
   return block(
     title,
-    `${plural((t.results || []).length, 'prompt')}${wrong.length ? `, ${count(wrong.length)} not all right` : ', all right'}.`,
+    `${plural((t.results || []).length, 'prompt')}${wrong.length ? `, ${count(wrong.length)} not all right` : ', all right'}.${endedEarly(t)}`,
     null,
     rows,
   );
 }
+
+// endedEarly returns a sentence about trials whose tokens and times are lower than those of whole trials.
+const endedEarly = (t) =>
+  t.endedEarly
+    ? ` ${count(t.endedEarly)} of ${plural(t.trials.total, 'trial')} ended early, when the answer was decided; tokens and times are those until then.`
+    : '';
 
 const MOST_MISROUTES = 50;
 const MOST_TOOK = 10;

@@ -194,6 +194,7 @@ function trialFacts(t) {
     ['Speed', t.speed && t.speed.tokensPerSecond > 0 && `${short(t.speed.tokensPerSecond)} tokens/s`],
     ['Requests', t.speed && t.speed.requests > 0 && count(t.speed.requests)],
     ['Started', t.startedAt && date(t.startedAt)],
+    ['Ended', t.endedEarly && 'early, when its answer was decided'],
     ['Attempts', t.attempts && count(t.attempts.length + 1)],
     ['Sandbox', t.tier],
     ['From', t.cached && t.cached.runId],
