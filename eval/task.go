@@ -147,13 +147,14 @@ type Inputs struct {
 type Checkpoint struct {
 	// Number of the prompt after whose answer the graders run; 1 is the first.
 	AfterTurn int `yaml:"after_turn" jsonschema:"required,minimum=1"`
-	// Graders to run after that turn.
-	Graders []*Grader `yaml:"graders" jsonschema:"required"`
+	// Graders to run after that turn. Without any, the checkpoint only prepares the workspace.
+	Graders []*Grader `yaml:"graders"`
 	// Action if a grader does not pass. With continue, the trial fails at its end. With stop, it fails
 	// at once, without further prompts and graders. With finish, the agent gets no further prompts, and
 	// the graders of the task follow, also if the grader is optional.
 	OnFailure string `yaml:"on_failure" jsonschema:"enum=continue,enum=stop,enum=finish,default=continue"`
-	// Files to put into the workspace after the graders, before the next prompt.
+	// Files to put into the workspace after the graders, before the next prompt. After the last prompt, the
+	// graders of the task find them.
 	Files []InputFile `yaml:"files"`
 	// Shell commands to run in the workspace after that, in the sandbox of the agent. If one fails, the
 	// trial ends in an error.

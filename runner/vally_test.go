@@ -18,7 +18,8 @@ import (
 )
 
 // obeys is an agent that carries out the orders of its prompts, separated by semicolons: "write NAME
-// TEXT", "call TOOL JSON", "skill NAME", "message TEXT", "error TEXT", and "say TEXT" for its answer.
+// TEXT", "call TOOL JSON" or
+// "call TOOL JSON -> RESULT", "skill NAME", "message TEXT", "error TEXT", and "say TEXT" for its answer.
 func obeys(ctx context.Context, trial *executor.Trial) (answer string, err error) {
 	err = trial.Converse(ctx, func(_ int, prompt string) (executor.Outcome, error) {
 		answer = ""
@@ -40,7 +41,12 @@ func obeys(ctx context.Context, trial *executor.Trial) (answer string, err error
 					return executor.Outcome{}, err
 				}
 			case "call":
-				trial.Transcript.ToolCall(record.ToolCall{Name: name, Arguments: json.RawMessage(text)})
+				arguments, result, _ := strings.Cut(text, " -> ")
+				call := record.ToolCall{Name: name, Arguments: json.RawMessage(arguments)}
+				if result != "" {
+					call.Result = json.RawMessage(result)
+				}
+				trial.Transcript.ToolCall(call)
 			case "skill":
 				trial.Transcript.Skill(name)
 			case "message":
@@ -99,6 +105,11 @@ func TestVallyGraders(t *testing.T) {
 		{`type: error-count, config: {max: 1}`, "error a", "error a; error b"},
 		{`type: tool-call-count, config: {max: 1}`, "call bash {}", "call bash {}; call view {}"},
 		{`type: tool-call-count, config: {min: 1}`, "call bash {}", "say a"},
+		{`type: tool-call-count, config: {tools: ["^a$", "^b"], max: 1}`, "call a {}; call c {}; call aa {}", "call a {}; call bc {}"},
+		{`type: tool-call-count, config: {tools: "(?i)^a$", min: 2}`, "call a {}; call A {}", "call a {}; call b {}"},
+		{`type: tool-calls, config: {required: [{name: a, result: "^No (new|old)"}]}`, `call a {} -> "No new plan"`, `call a {} -> "A new plan"; call b {} -> "No new plan"`},
+		{`type: tool-calls, config: {required: [{result: '"n":1'}]}`, `call a {} -> {"n":1}`, `call a {"n":1}`},
+		{`type: tool-calls, config: {disallowed: [{result: denied}]}`, `call a {}`, `call a {} -> "denied"`},
 		{`type: wall-time, config: {max: 1h}`, "say a", ""},
 		{`type: tool-calls, config: {required: [bash]}`, `call bash {}`, `call view {}`},
 		{
@@ -162,12 +173,18 @@ func TestVallyScoring(t *testing.T) {
 		{"{threshold: 1}", "skill x; skill s; skill y; say ab", 1, "passed"},
 		{"{threshold: 1, weights: {skill-invocation: 0}}", "say ab", 1, "passed"},
 		{"{weights: {skill-invocation: 0}}", "say ab", 0.75, "failed"},
+		// The weight of the last grader is its own: (1 + 0 + 3 + 4) / (1 + 1 + 3 + 4).
+		{"{threshold: 0.85, weights: {skill-invocation: 3, completed: 1}} # own", "skill s; say a", 8.0 / 9, "passed"},
 	} {
 		t.Run(c.scoring+c.prompt, func(t *testing.T) {
 			t.Parallel()
 			suite := "-- eval.yaml --\n"
 			if c.scoring != "" {
 				suite += "scoring: " + c.scoring + "\n"
+			}
+			graders := graders
+			if strings.HasSuffix(c.scoring, "# own") {
+				graders = strings.Replace(graders, "type: completed", "type: completed, weight: 4", 1)
 			}
 			suite += fmt.Sprintf("stimuli: [{name: t, prompt: %q, %s}]\n", c.prompt, graders)
 			res, _ := runnertest.RunAgent(t, suite, record.Request{Executor: "agent", Trials: 1}, obeys)
@@ -238,6 +255,58 @@ main
 		})
 	require.Equal(t, map[string]string{"a": "passed", "broken": "error", "missing": "error"}, verdictsOf(res))
 	require.Contains(t, res.Trial(t, "missing", 1).Error, "none does not exist")
+}
+
+// Only graders find the files of the grading environment, which replace what the agent left there.
+func TestVallyGradingEnvironment(t *testing.T) {
+	t.Parallel()
+	const suite = `
+-- grade.sh --
+test -f answer && echo '{"passed": true}' || echo '{"passed": false}'
+-- extra.sh --
+exit 0
+-- eval.yaml --
+agent_environment: {files: [{src: grade.sh, dest: seen}]}
+grading_environment: {files: [{src: grade.sh, dest: evidence/grade.sh}]}
+stimuli:
+  - {name: passes, prompt: answer, graders: [&g {type: program, config: {program: sh, args: [evidence/grade.sh]}}]}
+  - {name: fails, prompt: nothing, graders: [*g]}
+  - {name: forged, prompt: forge, graders: [*g]}
+  - name: own
+    turns: [answer, answer]
+    constraints: {max_agent_duration: 10m, max_duration: 1h}
+    grading_environment: {files: [extra.sh]}
+    graders: [*g, {type: run-command, config: {command: sh, args: [extra.sh]}}]
+  - {name: unknown, prompt: answer, grading_environment: {commands: [x]}, graders: [*g]}
+`
+	res, _ := runnertest.RunAgent(t, suite, record.Request{Executor: "agent", Trials: 1},
+		func(ctx context.Context, trial *executor.Trial) (string, error) {
+			dir, err := trial.Dir()
+			if err != nil {
+				return "", err
+			}
+			return "", trial.Converse(ctx, func(_ int, prompt string) (executor.Outcome, error) {
+				for _, hidden := range []string{"evidence/grade.sh", "extra.sh"} {
+					if _, err := os.Stat(filepath.Join(dir, hidden)); err == nil {
+						return executor.Outcome{}, fmt.Errorf("the agent sees %s", hidden)
+					}
+				}
+				file, text := filepath.Join(dir, "answer"), "42"
+				switch prompt {
+				case "nothing":
+					return executor.Outcome{}, nil
+				case "forge":
+					file, text = filepath.Join(dir, "evidence", "grade.sh"), `echo '{"passed": true}'`
+				}
+				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+					return executor.Outcome{}, err
+				}
+				return executor.Outcome{}, os.WriteFile(file, []byte(text), 0o600)
+			})
+		})
+	require.Equal(t, map[string]string{
+		"passes": "passed", "fails": "failed", "forged": "failed", "own": "passed", "unknown": "error",
+	}, verdictsOf(res))
 }
 
 // judged answers as the judge of a suite: 1 if the answer has the word good, else 0.25.

@@ -114,9 +114,9 @@ func (b *turnHandler) checkpoint(ctx context.Context, c *eval.Checkpoint, turn e
 	return false, &executor.FailedError{Reason: why}
 }
 
-// prepare prepares the workspace for the prompt after a checkpoint, if there is one.
+// prepare prepares the workspace for the prompt after a checkpoint or, after the last one, for the graders.
 func (b *turnHandler) prepare(ctx context.Context, c *eval.Checkpoint, turn executor.Turn) error {
-	if turn.Num >= b.Task.Turns() || b.ws.Destroyed() != "" {
+	if b.ws.Destroyed() != "" {
 		return nil
 	}
 	if err := b.ws.Add(c.Files); err != nil || len(c.Setup) == 0 {

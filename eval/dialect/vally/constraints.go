@@ -1,8 +1,11 @@
 package vally
 
 import (
+	"math"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -11,8 +14,9 @@ import (
 	"waza/eval/text"
 )
 
-// addConstraints translates the constraints of the stimulus. They become a checkpoint after the last
-// turn, because they have no part in the score, and a trial that exceeds one fails.
+// addConstraints translates the constraints of the stimulus and the files of its graders. They become a
+// checkpoint after the last turn: constraints have no part in the score, and a trial that exceeds one fails;
+// the agent must not see the files.
 func (s *stimulus) addConstraints() {
 	n := s.get("constraints")
 	if n != nil && n.Kind != yaml.MappingNode {
@@ -20,19 +24,23 @@ func (s *stimulus) addConstraints() {
 		return
 	}
 	limits, graders := dialect.NewMap(n), dialect.List(n)
+	least := time.Duration(math.MaxInt64)
 	for _, p := range dialect.Pairs(n) {
 		switch key := p.Key.Value; key {
 		case "max_turns":
 			limits.Set("max_iterations", p.Value)
 		case "max_tokens":
 			limits.Set("max_tokens", p.Value)
-		case "max_duration":
+		case "max_duration", "max_agent_duration":
 			d, err := durationOf(p.Value)
 			if err != nil {
-				s.block(p.Value, decode.CodeInvalidValue, "max_duration %v", err)
+				s.block(p.Value, decode.CodeInvalidValue, "%s %v", key, err)
 				continue
 			}
-			limits.Set("max_duration_ms", milliseconds(p.Value, d))
+			if d < least { // both count the time of the agent
+				least = d
+				limits.Set("max_duration_ms", milliseconds(p.Value, d))
+			}
 		case "expect_skills":
 			if skills := s.expected(key, p.Value); len(skills.Content) > 0 {
 				config := dialect.NewMap(p.Value)
@@ -60,11 +68,35 @@ func (s *stimulus) addConstraints() {
 		s.warnOnce("constraints", n, decode.CodeOtherMeaning, "a trial that exceeds its constraints fails; waza does not stop the agent")
 		graders.Content = append(graders.Content, named(n, "constraints", "behavior", limits))
 	}
-	if len(graders.Content) == 0 {
+	files := s.gradingFiles()
+	if len(graders.Content)+len(files.Content) == 0 {
 		return
 	}
 	turns := 1 + len(dialect.Items(s.inputs.Get("follow_up_prompts")))
-	s.inputs.Set("checkpoints", dialect.List(n, dialect.Checkpoint(n, turns, graders.Content...)))
+	checkpoint := dialect.Map{Node: dialect.Checkpoint(n, turns, graders.Content...)}
+	setList(checkpoint, "files", files)
+	s.inputs.Set("checkpoints", dialect.List(n, checkpoint.Node))
+}
+
+// gradingFiles returns the files that only the graders of the stimulus see, which are its own or those of the
+// suite.
+func (s *stimulus) gradingFiles() *yaml.Node {
+	files := dialect.List(s.node)
+	for _, n := range []*yaml.Node{decode.Follow(decode.Lookup(s.root, "grading_environment")), s.get("grading_environment")} {
+		if n == nil || decode.IsNull(n) {
+			continue
+		}
+		if n.Kind != yaml.MappingNode {
+			s.block(n, decode.CodeWrongType, "grading_environment must be a map with files, got %s", describe(n))
+			continue
+		}
+		o := origin{node: n, dir: filepath.Dir(s.Source.Path)}
+		s.onlyKeys(o, n, "grading_environment", "files", "description")
+		for _, f := range s.listIn(o, "files") {
+			files.Content = append(files.Content, s.files(o, f)...)
+		}
+	}
+	return files
 }
 
 // expected returns the names of a constraint, a list of texts or one text.

@@ -55,7 +55,7 @@ var kinds = map[string]func(*check){
 	"program":             (*check).program,
 }
 
-var graderKeys = []string{"type", "name", "config", "turn"}
+var graderKeys = []string{"type", "name", "config", "turn", "weight"}
 
 // graders returns the graders of the stimulus. One that waza cannot decide blocks the stimulus.
 func (s *stimulus) graders() (graders []*yaml.Node) {
@@ -114,7 +114,7 @@ func (s *stimulus) grader(n *yaml.Node) *yaml.Node {
 // build returns the grader.
 func (c *check) build() *yaml.Node {
 	g := dialect.Map{Node: named(c.node, c.unique(c.name()), c.kind, c.config)}
-	c.weigh(g, c.vally)
+	c.weigh(g, c.vally, decode.Follow(decode.Lookup(c.node, "weight")))
 	if c.negate {
 		g.Set("negate", dialect.Scalar(c.node, true))
 	}
@@ -394,8 +394,30 @@ func (c *check) toolCallCount() {
 	if least == nil && most == nil {
 		c.cannot(c.node, "needs max or min")
 	}
+	if tools := c.texts("tools"); tools != nil {
+		c.countCalls(tools, least, most)
+		return
+	}
 	c.config.Set("min_calls", least)
 	c.config.Set("max_calls", most)
+}
+
+// countCalls limits the calls of the tools whose names match one of some patterns.
+func (c *check) countCalls(tools, least, most *yaml.Node) {
+	c.kind = "tool_constraint"
+	var names []string
+	for _, n := range dialect.Items(tools) {
+		if c.expression(n, n.Value); strings.HasPrefix(n.Value, "(?") && len(dialect.Items(tools)) > 1 {
+			c.cannot(n, "has several tools, and flags in the pattern of one")
+		}
+		names = append(names, n.Value)
+	}
+	rule := dialect.NewMap(tools)
+	rule.Set("tool", dialect.Scalar(tools, strings.Join(names, "|")))
+	rule.Set("min", firstOf(least, dialect.Scalar(tools, 0)))
+	rule.Set("max", most)
+	c.config.Set("expect_tools", dialect.List(tools, rule.Node))
+	c.config.Set("syntax", dialect.Scalar(tools, "javascript"))
 }
 
 // either returns the first text if a condition holds, else the second.

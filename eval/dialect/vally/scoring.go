@@ -55,10 +55,17 @@ func (tr *translator) warnUnusedWeights() {
 	}
 }
 
-// weigh sets the weight of a grader of a type. A grader without weight counts only where every grader
-// must pass.
-func (tr *translator) weigh(g dialect.Map, kind string) {
+// weigh sets the weight of a grader: its own, else that of its type. A grader with the weight 0 counts only
+// where every grader must pass.
+func (tr *translator) weigh(g dialect.Map, kind string, own *yaml.Node) {
 	n := tr.scoring.weights[kind]
+	if own != nil && !decode.IsNull(own) {
+		if weight, ok := decode.FloatOf(own); !ok || weight < 0 {
+			tr.fault(own, "the weight of a grader must be a number from 0 on, got %s", describe(own))
+			return
+		}
+		n = own
+	}
 	if n == nil {
 		return
 	}

@@ -30,7 +30,7 @@ type stimulus struct {
 
 var stimulusKeys = []string{
 	"name", "description", "prompt", "turns", "graders", "tags", "environment", "constraints", "rubric", "config", "runs", "artifacts",
-	"simulation",
+	"simulation", "grading_environment",
 }
 
 // isPrivate reports whether a key of a stimulus is one that projects use for their own scripts, which

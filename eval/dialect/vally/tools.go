@@ -52,6 +52,8 @@ func (c *check) toolRule(n *yaml.Node) *yaml.Node {
 			rule.Set("command_pattern", c.expression(p.Value, dialect.TextOf(p.Value)))
 		case "path":
 			rule.Set("path_pattern", c.expression(p.Value, dialect.TextOf(p.Value)))
+		case "result":
+			rule.Set("result_pattern", c.expression(p.Value, dialect.TextOf(p.Value)))
 		case "pattern":
 			rule.Set("args_pattern", c.expression(p.Value, dialect.TextOf(p.Value)))
 		case "args":
@@ -70,7 +72,7 @@ func (c *check) toolRule(n *yaml.Node) *yaml.Node {
 		}
 	}
 	if rule.Len() == 0 {
-		c.cannot(n, "needs rules that are names, or maps with name, command, path, args or pattern, got %s", describe(n))
+		c.cannot(n, "needs rules that are names, or maps with name, command, path, args, pattern or result, got %s", describe(n))
 	}
 	return rule.Node
 }

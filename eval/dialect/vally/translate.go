@@ -42,7 +42,7 @@ func newTranslator(t *dialect.Translation, all *arms) *translator {
 // topKeys are the keys of a file that have a meaning in waza, or none that affects a verdict.
 var topKeys = []string{
 	"name", "description", "version", "type", "tags", "environment", "config", "defaults", "stimuli", "scoring", "metadata",
-	"agent_environment", "$schema",
+	"agent_environment", "grading_environment", "$schema",
 }
 
 func translateSuite(t *dialect.Translation) {

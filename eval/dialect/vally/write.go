@@ -24,7 +24,7 @@ import (
 type writer struct {
 	*dialect.Document
 	threshold bool // the score decides, instead of every grader
-	weights   map[string]map[float64]bool
+	weights   map[string][]weighed // by the types of graders
 	servers   map[string]any // of all stimuli
 	skills    []string       // of stimuli that name none
 	inProject bool           // the file has a .vally.yaml
@@ -34,7 +34,7 @@ type writer struct {
 // write returns a suite as an eval.yaml. Every task becomes the stimulus that the translation reads as the
 // same task.
 func write(d *dialect.Document) ([]dialect.File, error) {
-	w := &writer{Document: d, weights: map[string]map[float64]bool{}, inProject: hasProject(filepath.Dir(d.File))}
+	w := &writer{Document: d, weights: map[string][]weighed{}, inProject: hasProject(filepath.Dir(d.File))}
 	root := dialect.NewMap(nil)
 	for _, p := range []struct{ key, value string }{{"name", d.Name}, {"description", d.Description}, {"version", d.Version}} {
 		if p.value != "" {
@@ -126,15 +126,28 @@ func duration(seconds float64) *yaml.Node {
 	return dialect.Scalar(nil, d.String())
 }
 
-// setScoring sets the least score and the weights, which graders of one type share.
+// A weighed grader has been written without its weight.
+type weighed struct {
+	grader dialect.Map
+	weight float64
+}
+
+// setScoring sets the least score and the weights: that of a type if all of its graders share it.
 func (w *writer) setScoring(root dialect.Map, threshold float64) {
 	scoring, weights := dialect.NewMap(nil), dialect.NewMap(nil)
 	for _, kind := range slices.Sorted(maps.Keys(w.weights)) {
-		all := slices.Sorted(maps.Keys(w.weights[kind]))
-		if len(all) > 1 {
-			w.Lose(w.threshold, "weights of the graders "+kind, "Vally weighs all graders of a type alike")
-		} else if all[0] != 1 {
-			weights.Set(kind, dialect.Scalar(nil, all[0]))
+		graders := w.weights[kind]
+		first := graders[0].weight
+		if !slices.ContainsFunc(graders, func(g weighed) bool { return g.weight != first }) {
+			if first != 1 {
+				weights.Set(kind, dialect.Scalar(nil, first))
+			}
+			continue
+		}
+		for _, g := range graders {
+			if g.weight != 1 {
+				g.grader.Set("weight", dialect.Scalar(nil, g.weight))
+			}
 		}
 	}
 	if weights.Len() > 0 {
@@ -637,10 +650,7 @@ func (c *checkWriter) built(g writtenGrader, turn int, weight float64) *yaml.Nod
 	if turn > 0 {
 		m.Set("turn", dialect.Scalar(nil, turn-1))
 	}
-	if c.weights[g.kind] == nil {
-		c.weights[g.kind] = map[float64]bool{}
-	}
-	c.weights[g.kind][weight] = true
+	c.weights[g.kind] = append(c.weights[g.kind], weighed{m, weight})
 	return m.Node
 }
 
@@ -904,7 +914,7 @@ func (c *checkWriter) toolRules() {
 
 // ruleKeys are the keys of rules in Vally by those of waza.
 var ruleKeys = []struct{ waza, vally string }{
-	{"tool", "name"}, {"command_pattern", "command"}, {"path_pattern", "path"}, {"args_pattern", "pattern"},
+	{"tool", "name"}, {"command_pattern", "command"}, {"path_pattern", "path"}, {"args_pattern", "pattern"}, {"result_pattern", "result"},
 }
 
 // rule returns a rule about calls of tools; nil if Vally cannot say it.

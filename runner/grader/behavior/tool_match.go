@@ -40,6 +40,9 @@ type ToolSpec struct {
 	// Regular expression (RE2), in any letter case, that must match somewhere in the arguments as JSON text
 	// without white space between values.
 	ArgsPattern string `yaml:"args_pattern" json:",omitempty"`
+	// Regular expression (RE2), in any letter case, that must match somewhere in the result of the call: in its
+	// text, or in any other value as JSON. A call without a reported result does not match.
+	ResultPattern string `yaml:"result_pattern" json:",omitempty"`
 	// Conditions on arguments, by their names; a name with dots leads into maps. A value that is
 	// not a map must be equal.
 	Args map[string]ArgMatcher `yaml:"args"`
@@ -59,7 +62,7 @@ func (t *ToolSpec) UnmarshalYAML(n *yaml.Node) error {
 // check reports faults. Patterns are in the given syntax.
 func (t *ToolSpec) check(c *eval.Check, at decode.Path, syntax pattern.Syntax) {
 	below := func(elems ...any) decode.Path { return append(at[:len(at):len(at)], elems...) }
-	if strings.TrimSpace(t.Tool) == "" && t.CommandPattern+t.PathPattern+t.SkillPattern+t.ArgsPattern == "" && len(t.Args) == 0 {
+	if strings.TrimSpace(t.Tool) == "" && t.CommandPattern+t.PathPattern+t.SkillPattern+t.ArgsPattern+t.ResultPattern == "" && len(t.Args) == 0 {
 		c.Errorf(at, decode.CodeMissingField, "%s: tool is missing", at)
 	}
 	if least := t.least(); t.Max != nil && *t.Max < least {
@@ -75,6 +78,7 @@ func (t *ToolSpec) check(c *eval.Check, at decode.Path, syntax pattern.Syntax) {
 	c.Pattern(below("path_pattern"), syntax, t.PathPattern)
 	c.Pattern(below("skill_pattern"), syntax, t.SkillPattern)
 	c.Pattern(below("args_pattern"), syntax, t.ArgsPattern)
+	c.Pattern(below("result_pattern"), syntax, t.ResultPattern)
 	for _, name := range slices.Sorted(maps.Keys(t.Args)) {
 		m := t.Args[name]
 		m.check(c, below("args", name), syntax)
@@ -122,6 +126,7 @@ type toolTest struct {
 	patterns    []argPattern
 	args        map[string]argTest
 	all         textTest // on the arguments as JSON; nil means any
+	result      textTest // nil means any
 	least, most int      // numbers of calls; most is negative for any number
 }
 
@@ -168,6 +173,11 @@ func (t *ToolSpec) compile(syntax pattern.Syntax) (*toolTest, error) {
 			return nil, err
 		}
 	}
+	if t.ResultPattern != "" {
+		if test.result, err = compileText(syntax, t.ResultPattern); err != nil {
+			return nil, err
+		}
+	}
 	for name, m := range t.Args {
 		arg, err := m.compile(syntax)
 		if err != nil {
@@ -208,7 +218,7 @@ func hasAnchor(tree *syntax.Regexp) bool {
 // label describes for people which calls match.
 func (t *ToolSpec) label() string {
 	parts := []string{t.Tool}
-	for _, p := range [][2]string{{"command", t.CommandPattern}, {"path", t.PathPattern}, {"skill", t.SkillPattern}, {"arguments", t.ArgsPattern}} {
+	for _, p := range [][2]string{{"command", t.CommandPattern}, {"path", t.PathPattern}, {"skill", t.SkillPattern}, {"arguments", t.ArgsPattern}, {"result", t.ResultPattern}} {
 		if p[1] != "" {
 			parts = append(parts, fmt.Sprintf("%s /%s/", p[0], p[1]))
 		}
@@ -247,6 +257,15 @@ func (t *toolTest) match(c *toolCall) (complaint string, named bool, err error) 
 	if t.all != nil {
 		if ok, err := t.all(c.compact()); !ok || err != nil {
 			return "the arguments are " + grader.Excerpt(c.text), true, err
+		}
+	}
+	if t.result != nil && c.result == nil {
+		return "it has no result", true, nil
+	}
+	if t.result != nil {
+		result := record.PlainText(c.result)
+		if ok, err := t.result(result); !ok || err != nil {
+			return "the result is " + grader.Excerpt(result), true, err
 		}
 	}
 	return "", true, nil
@@ -293,6 +312,8 @@ type toolCall struct {
 	name string
 	args any
 	text string // the arguments as JSON
+	// result is JSON; nil if none is reported.
+	result json.RawMessage
 	// exact holds the arguments with numbers as written; set when first needed.
 	exact any
 }
@@ -327,7 +348,7 @@ func callsInOrder(s *grader.Subject) []toolCall {
 }
 
 func decodedCall(c *record.ToolCall) toolCall {
-	call := toolCall{name: c.Name, text: string(c.Arguments)}
+	call := toolCall{name: c.Name, text: string(c.Arguments), result: c.Result}
 	if json.Unmarshal(c.Arguments, &call.args) != nil {
 		call.args = string(c.Arguments)
 	}
