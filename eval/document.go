@@ -91,6 +91,13 @@ func (s *Suite) caseOf(t *Task) dialect.Case {
 		if key.Name == "checkpoints" {
 			key.Value = checkpointsOf(t.Inputs.Checkpoints)
 		}
+		if key.Name == "history" {
+			var history []dialect.Message
+			for _, m := range t.Inputs.History {
+				history = append(history, dialect.Message(m))
+			}
+			key.Value = history
+		}
 		c.Others = append(c.Others, dialect.Key{Name: "inputs." + key.Name, Value: key.Value})
 	}
 	return c

@@ -38,6 +38,8 @@ type Kind struct {
 	TakesSkills bool
 	// TakesServers means that an executor passes MCP servers to its agent.
 	TakesServers bool
+	// TakesHistory means that an executor can start a conversation with messages that a task has.
+	TakesHistory bool
 	// ToolList is the option of a grader that lists the only tools that an agent may call. The
 	// tools of the agent under test become a grader of the first kind that has one.
 	ToolList string

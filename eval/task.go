@@ -104,6 +104,9 @@ type Inputs struct {
 	// Text of the task that precedes its prompt: the last part of the system prompt before skills for
 	// models, instructions for agents. It is sent as written.
 	SystemPrompt string `yaml:"system_prompt"`
+	// Messages of a conversation before the prompt, as if the model had given its answers. They are sent as
+	// written. Only models take them: trials with another executor end in an error.
+	History []Message `yaml:"history" json:",omitempty"`
 	// More prompts, sent in the same session and workspace.
 	FollowUpPrompts []string `yaml:"follow_up_prompts"`
 	// Model that replies to the agent like its user, in place of follow_up_prompts.
@@ -140,6 +143,14 @@ type Inputs struct {
 	Context map[string]any `yaml:"context"`
 	// Environment variables of the agent's process and of hooks.
 	Environment map[string]string `yaml:"environment" path:"maybe"`
+}
+
+// A Message is one of the conversation before a prompt.
+type Message struct {
+	// Author of the message.
+	Role string `yaml:"role" jsonschema:"required,enum=user,enum=assistant"`
+	// Text of the message.
+	Text string `yaml:"text" jsonschema:"required"`
 }
 
 // A Checkpoint grades a trial between two prompts, or after the last one. Its graders do not

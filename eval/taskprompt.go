@@ -20,6 +20,7 @@ func (c promptCheck) check() {
 	c.checkPrompt()
 	c.checkRemote()
 	c.checkVoice()
+	c.checkHistory()
 }
 
 func (c promptCheck) checkPrompt() {
@@ -82,6 +83,23 @@ func (c promptCheck) checkRemote() {
 	if len(in.Files) > 0 {
 		c.reportf(decode.Warning, decode.CodeNoEffect, c.inputPath("files"),
 			"executor %s sends no files to its agents; only graders see these", c.loader.suite.Config.Executor)
+	}
+}
+
+// checkHistory reports messages before the prompt that no executor takes, and those that are not followed by an
+// answer.
+func (c promptCheck) checkHistory() {
+	history := c.task.Inputs.History
+	if len(history) == 0 {
+		return
+	}
+	if last := len(history) - 1; history[last].Role == "user" {
+		c.reportf(decode.Warning, decode.CodeInvalidValue, c.inputPath("history", last), "the history ends with a message of the user, before the prompt of the user")
+	}
+	without, takers := c.loader.executors().withoutKind(func(k Kind) bool { return k.TakesHistory })
+	if without != "" && c.task.Blocked == "" {
+		c.reportf(decode.Warning, decode.CodeInvalidValue, c.inputPath("history"),
+			"trials with executor %s end in an error because of history; executors that take it: %s", without, takers)
 	}
 }
 

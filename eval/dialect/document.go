@@ -137,6 +137,9 @@ func (k Keys) Has(name string) bool {
 	return slices.ContainsFunc(k, func(key Key) bool { return key.Name == name })
 }
 
+// A Message is one of the conversation before a prompt, in the key inputs.history.
+type Message struct{ Role, Text string }
+
 // Triggers are trigger tests.
 type Triggers struct {
 	// Threshold is nil if every trial must be right.

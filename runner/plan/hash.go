@@ -277,6 +277,9 @@ func (d *contents) execution(suite string, t *eval.Task, repos []record.Checkout
 	if own := t.Inputs.SystemPrompt; err == nil && own != "" {
 		sum, err = digestJSON([]any{sum, "system_prompt", own})
 	}
+	if h := t.Inputs.History; err == nil && len(h) > 0 {
+		sum, err = digestJSON([]any{sum, "history", h})
+	}
 	if in := &t.Inputs; err == nil && (in.Tool != "" || in.URL != "" || in.Input != nil || in.Priority != "") {
 		sum, err = digestJSON([]any{sum, "remote", in.Tool, in.URL, in.Input, in.Priority})
 	}

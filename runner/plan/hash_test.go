@@ -157,6 +157,7 @@ func TestHashed(t *testing.T) {
 		{"the setup", "a", "", []string{"environment: {LANG: C}", "environment: {LANG: C}\n  setup: [make]"}},
 		{"the environment", "a", "", []string{"LANG: C", "LANG: D"}},
 		{"a prompt", "b", "", []string{"just this", "just that"}},
+		{"history", "b", "", []string{"prompt: just this", "prompt: just this\nhistory: [{role: user, text: Hi}]"}},
 		{"a system prompt", "b", "", []string{"prompt: just this", "prompt: just this\nsystem_prompt: Be brief."}},
 		{"a task's own model", "b", "", []string{"prompt: just this", "prompt: just this\nmodel: gpt-y"}},
 		{"the suite's model as a task's own", "", "", []string{"prompt: just this", "prompt: just this\nmodel: gpt-x"}},

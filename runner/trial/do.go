@@ -147,6 +147,12 @@ func prepare(ctx context.Context, env *Env, o *record.Order, res *record.Trial) 
 		}
 		return w, executor.Permanent(errors.New(o.Task.Blocked))
 	}
+	if len(o.Task.Inputs.History) > 0 && !w.kind.TakesHistory {
+		if err := w.start(); err != nil {
+			return w, err
+		}
+		return w, executor.Permanent(fmt.Errorf("inputs.history: the executor %s cannot start a conversation with earlier messages", o.Executor))
+	}
 	ready := w.exec != nil
 	if !ready {
 		exec, err := env.executor(ctx, o)

@@ -34,6 +34,7 @@ func kind(api provider.API, summary string) executor.Kind {
 			MeasuresSpeed: true,
 			TakesEffort:   true,
 			TakesSkills:   true,
+			TakesHistory:  true,
 		},
 		Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Metered: true} },
 		Open:         func(ctx context.Context, s executor.Settings) (executor.Executor, error) { return open(ctx, api, s) },
@@ -115,7 +116,7 @@ func (m *model) Execute(ctx context.Context, t *executor.Trial) (executor.Outcom
 	}
 	r := &recorder{model: m, trial: t}
 	c := &Conversation{
-		Client: m.client, Instructions: system, MaxTurns: m.options.MaxTurns, Params: m.options.Params,
+		Client: m.client, Instructions: system, History: historyOf(t.Task), MaxTurns: m.options.MaxTurns, Params: m.options.Params,
 		FirstEvent: executor.FirstEvent(m.suite, t.Task),
 		Replied:    r.replied, Called: r.called,
 	}
@@ -144,6 +145,15 @@ func (m *model) Execute(ctx context.Context, t *executor.Trial) (executor.Outcom
 		return r.outcome(), nil
 	})
 	return r.outcome(), err
+}
+
+// historyOf returns the messages before the prompt of a task.
+func historyOf(t *eval.Task) []provider.Message {
+	var history []provider.Message
+	for _, m := range t.Inputs.History {
+		history = append(history, provider.Message{Role: provider.Role(m.Role), Text: m.Text})
+	}
+	return history
 }
 
 // live returns a tool that answers with the result in the suite.
