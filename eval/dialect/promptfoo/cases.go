@@ -212,12 +212,22 @@ func (c *caseTranslator) task(id string, p prompt) *yaml.Node {
 		c.warn(c.test, "{{%s}}: the test has no such variable, so it is empty", text.Clip(name, 60))
 	}}
 	at := c.place(part{p.at, c.Source})
-	system, user := c.promptOf(p)
-	c.prompt = user
+	r := c.requestOf(p)
+	c.prompt = r.user
 	inputs := dialect.NewMap(at)
-	inputs.Set("prompt", dialect.Scalar(at, user))
-	if system != "" {
-		inputs.Set("system_prompt", dialect.Scalar(at, system))
+	inputs.Set("prompt", dialect.Scalar(at, r.user))
+	if r.system != "" {
+		inputs.Set("system_prompt", dialect.Scalar(at, r.system))
+	}
+	if len(r.history) > 0 {
+		history := dialect.List(at)
+		for _, m := range r.history {
+			earlier := dialect.NewMap(at)
+			earlier.Set("role", dialect.Scalar(at, m.Role))
+			earlier.Set("text", dialect.Scalar(at, textOf(m.Content)))
+			history.Content = append(history.Content, earlier.Node)
+		}
+		inputs.Set("history", history)
 	}
 	task.Set("inputs", inputs.Node)
 	if graders := c.graders(); len(graders) > 0 {
@@ -280,21 +290,21 @@ func firstGiven(parts ...part) part {
 	return parts[0]
 }
 
-// promptOf returns the texts of a prompt for the case.
-func (c *caseTranslator) promptOf(p prompt) (system, user string) {
+// requestOf returns what providers get for the case.
+func (c *caseTranslator) requestOf(p prompt) request {
 	if p.reason != "" {
 		c.addReason(p.reason) // reported with the prompt
-		return "", p.text
+		return request{user: p.text}
 	}
 	if p.program == nil {
 		p.text = c.options["prefix"].text() + p.text + c.options["suffix"].text()
 	}
-	system, user, err := c.renderPrompt(p)
+	r, err := c.renderPrompt(p)
 	if err != nil {
 		c.block(part{p.at, c.Source}, "%v", err)
-		return "", p.text
+		return request{user: p.text}
 	}
-	return system, user
+	return r
 }
 
 // refuseIn blocks the case because of keys that are not known.

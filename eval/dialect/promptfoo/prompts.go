@@ -3,6 +3,7 @@ package promptfoo
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -290,59 +291,77 @@ type message struct {
 	Content any    `json:"content" yaml:"content"`
 }
 
-// renderPrompt returns the system prompt and the prompt of a template.
-func (c *caseTranslator) renderPrompt(p prompt) (system, user string, err error) {
+// A request is what a provider gets for a case.
+type request struct {
+	system  string
+	history []message // with texts only
+	user    string
+}
+
+// renderPrompt returns the request that a template means.
+func (c *caseTranslator) renderPrompt(p prompt) (r request, err error) {
 	rendered, isJSON := "", json.Valid([]byte(p.text)) && jsonwalk.Depth(p.text) <= decode.MaxDepth
 	if isJSON {
 		rendered, err = renderJSON(p.text, c.render.render)
 	} else {
 		rendered, err = c.render.render(p.text)
 	}
-	if err != nil || c.isHTTP { // which gets chats as they are
-		return "", rendered, err
+	r.user = rendered
+	if err != nil || c.chats == chatsAsText {
+		return r, err
 	}
 	var chat []message
 	switch trimmed := strings.TrimSpace(rendered); {
 	case strings.HasPrefix(trimmed, "["):
 		if jsonwalk.Depth(trimmed) > decode.MaxDepth || json.Unmarshal([]byte(trimmed), &chat) != nil {
-			return "", rendered, nil
+			return r, nil
 		}
 	case strings.HasPrefix(trimmed, "- role:"):
-		if yaml.Unmarshal([]byte(trimmed), &chat) != nil {
-			return "", rendered, nil
+		if err := yaml.Unmarshal([]byte(trimmed), &chat); err != nil {
+			return r, fmt.Errorf("the prompt is a chat in YAML that cannot be parsed: %s", text.Clip(err.Error(), 200))
 		}
 	}
 	if len(chat) == 0 || chat[0].Role == "" {
-		return "", rendered, nil
+		return r, nil
 	}
-	return chatOf(chat)
+	asMessages, err := requestOf(chat)
+	if c.chats == chatsInPart && (err != nil || len(asMessages.history) > 0) {
+		return r, nil
+	}
+	return asMessages, err
 }
 
-// chatOf returns the system prompt of a chat and its only message of the user.
-func chatOf(chat []message) (system, user string, err error) {
+// requestOf returns the request that a chat means: system messages, earlier messages of a user and a model, and a
+// message of the user.
+func requestOf(chat []message) (r request, err error) {
 	var systems []string
-	for len(chat) > 0 && (chat[0].Role == "system" || chat[0].Role == "developer") {
-		content, ok := chat[0].texts()
+	for i, m := range chat {
+		content, ok := m.texts()
 		if !ok {
-			return "", "", errParts
+			return request{}, errParts
 		}
-		systems = append(systems, content)
-		chat = chat[1:]
+		isSystem := m.Role == "system" || m.Role == "developer"
+		switch {
+		case isSystem && len(r.history) == 0:
+			systems = append(systems, content)
+		case isSystem:
+			return request{}, errors.New("the prompt is a chat with a system message after others: waza sends them first")
+		case i == len(chat)-1 && m.Role == "user":
+			r.user = content
+		case m.Role == "user" || m.Role == "assistant":
+			r.history = append(r.history, message{m.Role, content})
+		default:
+			return request{}, fmt.Errorf("the prompt is a chat with a message of %q: waza sends those of system, user and assistant", text.Clip(m.Role, 30))
+		}
 	}
-	if len(chat) != 1 || chat[0].Role != "user" {
-		return "", "", errChat
+	if chat[len(chat)-1].Role != "user" {
+		return request{}, errors.New("the prompt is a chat whose last message is not one of the user")
 	}
-	user, ok := chat[0].texts()
-	if !ok {
-		return "", "", errParts
-	}
-	return strings.Join(systems, "\n\n"), user, nil
+	r.system = strings.Join(systems, "\n\n")
+	return r, nil
 }
 
-var (
-	errParts = fmt.Errorf("a message of the prompt has parts that are no texts")
-	errChat  = fmt.Errorf("the prompt is a chat with answers in it: waza sends system messages and one message of a user")
-)
+var errParts = errors.New("a message of the prompt has parts that are no texts")
 
 // texts returns the text of a message; ok is false if it has other parts.
 func (m message) texts() (s string, ok bool) {

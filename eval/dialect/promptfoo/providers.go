@@ -45,6 +45,7 @@ type provider struct {
 	transforms []part
 	prompts    part // those that it gets; all if it lists none
 	isHTTP     bool
+	id         string
 	response   part     // transformResponse
 	requested  []string // variables that its requests name
 	env        *yaml.Node
@@ -203,6 +204,7 @@ func (tr *translator) provider(n *yaml.Node, number int) (p provider, ok bool) {
 			tr.warn(delay, "delay has no effect: waza waits when a provider is too busy")
 		}
 	}
+	p.id = id
 	caller := map[string]any{"id": id}
 	if p.label != "" {
 		caller["label"] = p.label
@@ -226,6 +228,38 @@ func (tr *translator) provider(n *yaml.Node, number int) (p provider, ok bool) {
 		return p, false
 	}
 	return p, true
+}
+
+// chatForm is the form in which providers get prompts that are chats.
+type chatForm int
+
+const (
+	// chatsAsMessages is the form of models: a system prompt, earlier messages, and the message of the user.
+	chatsAsMessages chatForm = iota
+	// chatsAsText is the form of programs and HTTP APIs, which get the JSON.
+	chatsAsText
+	// chatsInPart is that of echo, which is often in place of an agent: without earlier messages, as models, else as
+	// programs.
+	chatsInPart
+)
+
+// chatsOf returns the form in which some providers get chats. If one of them is a model, all get messages.
+func chatsOf(providers []*yaml.Node) chatForm {
+	form := chatsInPart
+	for _, n := range providers {
+		id := dialect.TextOf(n)
+		if n.Kind == yaml.MappingNode {
+			id = dialect.TextOf(decode.Lookup(n, "id"))
+		}
+		service, _, _ := strings.Cut(id, ":")
+		switch _, isModel := services[service]; {
+		case isModel:
+			return chatsAsMessages
+		case id != "echo":
+			form = chatsAsText
+		}
+	}
+	return form
 }
 
 // setProviders sets who does the trials: the executor and its model, or a cell for each provider.
@@ -258,6 +292,11 @@ func (tr *translator) setProviders(config dialect.Map) {
 			tr.elsewhere = append(tr.elsewhere, p.settings.Get("executor").Value)
 		}
 	}
+	var nodes []*yaml.Node
+	for _, p := range providers {
+		nodes = append(nodes, dialect.Scalar(nil, p.id))
+	}
+	tr.chats = chatsOf(nodes)
 	tr.stepless = !slices.ContainsFunc(providers, func(p provider) bool { return p.hasSteps })
 	for _, p := range providers {
 		tr.requested = append(tr.requested, p.requested...)

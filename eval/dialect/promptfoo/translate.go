@@ -33,6 +33,7 @@ type translator struct {
 	chosenBy           part     // the prompts that the provider gets
 	providerTransforms []part   // of all providers
 	isHTTP             bool     // all providers are HTTP APIs
+	chats              chatForm // of the providers
 	response           part     // their transformResponse
 	stepless           bool     // no provider reports steps
 	elsewhere          []string // APIs that a provider asks at an address of its own

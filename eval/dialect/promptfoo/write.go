@@ -23,6 +23,7 @@ const writtenName = "promptfooconfig.yaml"
 // writer writes a suite as a configuration.
 type writer struct {
 	noProvider bool // in the place of that of the suite is echo
+	chats      chatForm
 	*dialect.Document
 	prompts   []string // each once, as templates
 	variable  bool     // prompts are values of the variable prompt
@@ -71,7 +72,7 @@ func (w *writer) loseRest() {
 
 // fitsVariable reports whether the prompt of a case can be the value of a variable.
 func fitsVariable(c *dialect.Case) bool {
-	return !c.Others.Has("inputs.system_prompt") && !c.Others.Has("inputs.context") && !strings.HasSuffix(c.Prompt, "\n") &&
+	return !c.Others.Has("inputs.system_prompt") && !c.Others.Has("inputs.history") && !c.Others.Has("inputs.context") && !strings.HasSuffix(c.Prompt, "\n") &&
 		!slices.ContainsFunc(c.Checks, func(check dialect.Check) bool { _, ok := pythonOf(&check); return ok }) &&
 		!strings.HasPrefix(c.Prompt, filePrefix) && !promptMention().MatchString(c.Prompt)
 }
@@ -107,6 +108,7 @@ func (w *writer) setProviders(root dialect.Map) {
 		w.Lose(false, "providers", "the suite names no model that promptfoo has, so the provider is echo; name yours")
 	}
 	root.Set("providers", providers)
+	w.chats = chatsOf(providers.Content)
 }
 
 // withParams returns the settings of a cell with its parameters, which it has beside the other keys, and
@@ -309,9 +311,19 @@ func (t *testWriter) setPrompt() {
 	}
 	t.setContext()
 	prompt := t.raw(c.Prompt, "prompt")
-	system, ok := dialect.Take[string](&c.Others, "inputs.system_prompt")
-	if trimmed := strings.TrimSpace(c.Prompt); ok || strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, "- role:") {
-		chat := []message{{Role: "user", Content: prompt}}
+	var system string
+	ok := false
+	if t.chats != chatsAsText {
+		system, ok = dialect.Take[string](&c.Others, "inputs.system_prompt")
+	}
+	var history []message
+	if t.chats == chatsAsMessages {
+		history = t.history()
+	}
+	trimmed := strings.TrimSpace(c.Prompt)
+	looksLikeChat := t.chats != chatsAsText && (strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, "- role:"))
+	if ok || len(history) > 0 || looksLikeChat {
+		chat := append(history, message{Role: "user", Content: prompt})
 		if ok {
 			chat = append([]message{{Role: "system", Content: t.raw(system, "system_prompt")}}, chat...)
 		}
@@ -328,6 +340,15 @@ func (t *testWriter) setPrompt() {
 		i, t.prompts = len(t.prompts), append(t.prompts, prompt)
 	}
 	t.to.Set("prompts", dialect.Texts(nil, label(i)))
+}
+
+// history returns the messages before the prompt.
+func (t *testWriter) history() (chat []message) {
+	earlier, _ := dialect.Take[[]dialect.Message](&t.from.Others, "inputs.history")
+	for _, m := range earlier {
+		chat = append(chat, message{Role: m.Role, Content: t.raw(m.Text, "history")})
+	}
+	return chat
 }
 
 // setContext sets the variables and metadata from the context that the translation made of them.
