@@ -53,27 +53,30 @@ func (s *Suite) UnmarshalJSON(b []byte) error {
 
 // grader is the part of a [Grader] that a trial needs.
 type grader struct {
-	Name      string          `json:"name"`
-	Type      string          `json:"type"`
-	TypeAlias string          `json:"typeAlias,omitempty"`
-	Weight    float64         `json:"weight"`
-	Rubric    string          `json:"rubric,omitempty"`
-	Turn      int             `json:"turn,omitempty"`
-	Negate    bool            `json:"negate,omitempty"`
-	Optional  bool            `json:"optional,omitempty"`
-	Group     *GraderGroup    `json:"group,omitempty"`
-	Options   json.RawMessage `json:"options,omitempty"`
-	Beside    string          `json:"beside,omitempty"` // see [reach.Beside]
-	File      string          `json:"file,omitempty"`
-	Line      int             `json:"line,omitempty"`
-	Column    int             `json:"column,omitempty"`
+	Name       string          `json:"name"`
+	Type       string          `json:"type"`
+	TypeAlias  string          `json:"typeAlias,omitempty"`
+	Weight     float64         `json:"weight"`
+	Rubric     string          `json:"rubric,omitempty"`
+	Turn       int             `json:"turn,omitempty"`
+	Transform  string          `json:"transform,omitempty"`
+	Negate     bool            `json:"negate,omitempty"`
+	Optional   bool            `json:"optional,omitempty"`
+	NeedsSteps bool            `json:"needsSteps,omitempty"`
+	Group      *GraderGroup    `json:"group,omitempty"`
+	Options    json.RawMessage `json:"options,omitempty"`
+	Beside     string          `json:"beside,omitempty"` // see [reach.Beside]
+	File       string          `json:"file,omitempty"`
+	Line       int             `json:"line,omitempty"`
+	Column     int             `json:"column,omitempty"`
 }
 
 // MarshalJSON encodes the parts that are needed to build the grader.
 func (g *Grader) MarshalJSON() ([]byte, error) {
 	w := grader{
 		Name: g.Name, Type: g.Type, TypeAlias: g.TypeAlias, Weight: g.Weight, Rubric: g.Rubric, Turn: g.Turn,
-		Negate: g.Negate, Optional: g.Optional, Group: g.Group, File: g.File, Line: g.Line, Column: g.Column,
+		Transform: g.Transform, Negate: g.Negate, Optional: g.Optional, NeedsSteps: g.NeedsSteps, Group: g.Group,
+		File: g.File, Line: g.Line, Column: g.Column,
 	}
 	if o, ok := g.Options.(interface{ DeclaredBeside() string }); ok {
 		w.Beside = o.DeclaredBeside()
@@ -97,7 +100,8 @@ func (g *Grader) UnmarshalJSON(b []byte) error {
 	}
 	*g = Grader{
 		Name: w.Name, Type: w.Type, TypeAlias: w.TypeAlias, Weight: w.Weight, Rubric: w.Rubric, Turn: w.Turn,
-		Negate: w.Negate, Optional: w.Optional, Group: w.Group, File: w.File, Line: w.Line, Column: w.Column,
+		Transform: w.Transform, Negate: w.Negate, Optional: w.Optional, NeedsSteps: w.NeedsSteps, Group: w.Group,
+		File: w.File, Line: w.Line, Column: w.Column,
 	}
 	if w.Options != nil {
 		g.Options = encoded{w.Options, reach.Beside{BesideDir: w.Beside}}

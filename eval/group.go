@@ -67,7 +67,7 @@ func (l graderLoader) members(g *Grader, options *GroupOptions, task *Task, name
 	}
 	l.checkAggregate(g, options, group.Aggregate)
 	for _, m := range options.Graders {
-		m.Group = group
+		m.Group, m.NeedsSteps = group, m.NeedsSteps || g.NeedsSteps
 	}
 	return l.loadAmong(options.Graders, task, names, lines)
 }

@@ -279,6 +279,9 @@ type Grader struct {
 	Negate bool `yaml:"negate"`
 	// Measure and show the score, but count it neither in the verdict nor in the score of the trial.
 	Optional bool `yaml:"optional"`
+	// End in an error, instead of passing or failing, if the executor reports only answers and no steps of an agent, such as
+	// tool calls.
+	NeedsSteps bool `yaml:"needs_steps"`
 
 	// Group is the group that contains the grader, see [GroupOptions]; nil outside of groups.
 	Group *GraderGroup `yaml:"-" path:"-"`

@@ -46,6 +46,8 @@ type Capabilities struct {
 	// Metered means that the executor asks models through Settings.Providers, which counts the
 	// costs as they arise.
 	Metered bool
+	// Stepless means that the executor reports only answers, and no steps of an agent, such as tool calls and skills.
+	Stepless bool
 	// ToolAliases maps the tool names in the transcript to the names that suites use for them.
 	// Nil means that suites use the names in the transcript.
 	ToolAliases map[string][]string

@@ -3,6 +3,7 @@ package grader
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -11,6 +12,7 @@ import (
 
 	"waza/eval"
 	"waza/eval/text"
+	"waza/runner/executor"
 	"waza/runner/internal/given"
 	"waza/runner/record"
 )
@@ -27,6 +29,7 @@ type Bound struct {
 	SkillsOnly bool
 	negate     bool
 	optional   bool
+	needsSteps bool
 	group      *record.GradeGroup // nil for a grader in no group
 	grader     Grader
 	options    any      // of the suite; nil if the grader has none
@@ -51,6 +54,7 @@ func NewBound(name, typ string, weight float64, g Grader) *Bound {
 func NewBoundAs(spec *eval.Grader, typ string, g Grader) *Bound {
 	b := NewBound(spec.Name, typ, spec.Weight, g)
 	b.SkillsOnly, b.Turn, b.negate, b.optional = IsSkillsOnly(spec), spec.Turn, spec.Negate, spec.Optional
+	b.needsSteps = spec.NeedsSteps
 	if in := spec.Group; in != nil {
 		b.group = &record.GradeGroup{Name: in.Name, Weight: in.Weight, Threshold: in.Threshold, Aggregate: in.Aggregate}
 		b.optional = b.optional || in.Optional
@@ -160,6 +164,9 @@ func (b *Bound) grade(ctx context.Context, s *Subject) (score Score, err error) 
 	if s.Destroyed != "" {
 		return Score{Feedback: s.Destroyed}, nil
 	}
+	if b.needsSteps && s.Capabilities.Stepless && len(s.ToolCalls)+len(s.Skills) == 0 {
+		return Score{}, executor.Permanent(errNoSteps)
+	}
 	s, complaint, err := b.transformed(ctx, s)
 	if err != nil || complaint != "" {
 		return Score{Undecided: true, Feedback: complaint}, err
@@ -176,6 +183,8 @@ func (b *Bound) grade(ctx context.Context, s *Subject) (score Score, err error) 
 	}
 	return score, err
 }
+
+var errNoSteps = errors.New("cannot check the steps of the agent: the executor reports only answers; run an agent with --agent NAME")
 
 // negate turns the judgement into its opposite.
 func (s *Score) negate() {

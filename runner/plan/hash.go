@@ -414,6 +414,7 @@ type check struct {
 	Optional   bool              `json:",omitempty"`
 	Group      *eval.GraderGroup `json:",omitempty"`
 	Transform  string            `json:",omitempty"`
+	NeedsSteps bool              `json:",omitempty"`
 }
 
 func (d *contents) checks(t *eval.Task, list []*eval.Grader) ([]check, error) {
@@ -426,7 +427,7 @@ func (d *contents) checks(t *eval.Task, list []*eval.Grader) ([]check, error) {
 		}
 		graders = append(graders, check{
 			g.Name, g.Type, g.Weight, g.Rubric, g.Turn, g.Options, judge.Endpoints(g, p.Suite), sums, g.Negate, g.Optional, g.Group,
-			g.Transform,
+			g.Transform, g.NeedsSteps,
 		})
 	}
 	return graders, nil

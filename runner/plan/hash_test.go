@@ -122,6 +122,7 @@ func TestHashed(t *testing.T) {
 		{"the score threshold", "", "a", []string{"pass_threshold: 0.5", "pass_threshold: 0.5\nscore_threshold: 0.5"}},
 		{"a negated grader", "", all, []string{"weight: 2", "weight: 2, negate: true"}},
 		{"an optional grader", "", all, []string{"weight: 2", "weight: 2, optional: true"}},
+		{"a grader that needs steps", "", all, []string{"weight: 2", "weight: 2, needs_steps: true"}},
 		{"the order of keys", "", "", []string{"  env: {MODE: fast}\n  model: gpt-x\n", "  model: gpt-x\n  env: {MODE: fast}\n"}},
 		{"a solution", "", "", []string{"prompt: just this", "prompt: just this\nsolution: lib.sh"}},
 		{"what follows a run", "", "", []string{"echo done", "echo over"}},

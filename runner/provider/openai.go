@@ -17,7 +17,9 @@ import (
 // openAI implements chat completions, the API of OpenAI and compatible servers.
 type openAI struct{ settings }
 
-func (c openAI) address(base *url.URL) *url.URL { return c.versioned(base.JoinPath("chat", "completions")) }
+func (c openAI) address(base *url.URL) *url.URL {
+	return c.versioned(base.JoinPath("chat", "completions"))
+}
 
 // versioned adds the version of the API to an address.
 func (c openAI) versioned(u *url.URL) *url.URL {

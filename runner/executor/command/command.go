@@ -38,14 +38,17 @@ var Kind = executor.Kind{
 
 		TakesSkills: true,
 	},
-	// Skills are reported by the program.
-	Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Skills: true} },
-	Open:         open,
-	Programs:     true,
-	Streams:      true,
-	Contained:    true,
-	Preflight:    preflight,
-	Needs:        needs,
+	Capabilities: func(s executor.Settings) executor.Capabilities {
+		o, ok := s.Options.(*Options)
+		silent := ok && o.NoSteps
+		return executor.Capabilities{Skills: !silent, Stepless: silent} // skills are reported by the program
+	},
+	Open:      open,
+	Programs:  true,
+	Streams:   true,
+	Contained: true,
+	Preflight: preflight,
+	Needs:     needs,
 }
 
 // reportGrace is how long the side channel is still read when an escaped process holds its other

@@ -21,6 +21,8 @@ type Options struct {
 	PromptAs PromptAs `yaml:"prompt_as" jsonschema:"enum=stdin,enum=argument,enum=env,default=stdin"`
 	// Environment variables of the program.
 	Env map[string]string `yaml:"env" path:"maybe"`
+	// The program only answers, and reports no tool calls and skills. Graders that need these then end in an error.
+	NoSteps bool `yaml:"no_steps" json:",omitempty"`
 }
 
 // Environment returns the variables that the suite sets for the program.

@@ -34,6 +34,7 @@ var Kind = executor.Kind{
 		Options: func() any { return &Options{} },
 		Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
 	},
+	Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Stepless: true} },
 	Open: func(_ context.Context, s executor.Settings) (executor.Executor, error) {
 		return open(s, os.LookupEnv), nil
 	},

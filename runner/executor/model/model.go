@@ -36,8 +36,11 @@ func kind(api provider.API, summary string) executor.Kind {
 			TakesSkills:   true,
 			TakesHistory:  true,
 		},
-		Capabilities: func(executor.Settings) executor.Capabilities { return executor.Capabilities{Metered: true} },
-		Open:         func(ctx context.Context, s executor.Settings) (executor.Executor, error) { return open(ctx, api, s) },
+		Capabilities: func(s executor.Settings) executor.Capabilities {
+			o, ok := s.Options.(*Options)
+			return executor.Capabilities{Metered: true, Stepless: ok && len(o.Tools) == 0}
+		},
+		Open: func(ctx context.Context, s executor.Settings) (executor.Executor, error) { return open(ctx, api, s) },
 		Preflight: func(ctx context.Context, s executor.Settings) []executor.Finding {
 			if s.Model != "" {
 				return lacksKey(ctx, api, s)
