@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -210,6 +211,78 @@ func TestPromptfooSteps(t *testing.T) {
 			}
 			require.Len(t, res.Tasks, len(want))
 		})
+	}
+}
+
+// A failed assertion about steps names the expected and the actual steps.
+func TestPromptfooStepsFeedback(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ kind, value, calls, want string }{
+		{"trajectory:tool-used", "[a, b]", "b c", "expected calls of a, b, and a is missing; the agent called b, c"},
+		{"not-trajectory:tool-used", "[a, 'b*']", "bc", "not- forbids it: the agent called bc, which includes b*"},
+		{"trajectory:tool-used", "{name: a, min: 2}", "a", "expected at least 2 calls of a, got 1; the agent called a"},
+		{"trajectory:tool-used", "{name: a, max: 0, min: 0}", "a", "expected at most 0 calls of a, got 1; the agent called a"},
+		{"not-trajectory:tool-used", "{name: a}", "a a", "not- forbids it: 2 calls of a are at least 1; the agent called a, a"},
+		{"trajectory:tool-args-match", "{name: a, args: {q: 1}}", `a={"q":2} b`, `expected a call of a with the arguments {"q":1}; its calls have {"q":2}`},
+		{
+			"trajectory:tool-args-match", "{name: a, args: {q: 1}, mode: exact}", "b",
+			`expected a call of a with exactly the arguments {"q":1}; the agent called b`,
+		},
+		{"not-trajectory:tool-args-match", "{name: a, args: {}}", `a={"q":2}`, `not- forbids it: the agent called a with the arguments {}; its calls have {"q":2}`},
+		{"trajectory:tool-sequence", "[a, {pattern: 'b*'}]", "bb a", "expected the calls a, b* in this order; the agent called bb, a"},
+		{"trajectory:tool-sequence", "{steps: [a], mode: exact}", "", "expected exactly the calls a in this order; the agent called none"},
+		{"not-trajectory:tool-sequence", "[a]", "a b", "not- forbids it: the agent made the calls a in this order; it called a, b"},
+		{
+			"trajectory:step-count", "{type: [tool, command], name: a, min: 2, max: 3}", "a b",
+			"expected 2 to 3 steps of the type tool or command and named a, got 1; the steps are reasoning, a, b, message",
+		},
+		{"not-trajectory:step-count", "{type: tool, min: 1, max: 1}", "a", "not- forbids it: 1 are exactly 1 steps of the type tool; the steps are reasoning, a, message"},
+	} {
+		res, _ := runnertest.RunAgent(t, fmt.Sprintf("-- eval.yaml --\ndescription: d\nproviders: [openai:gpt-4o]\nprompts: ['%s']\ntests: [{assert: [{type: '%s', value: %s}]}]\n",
+			cmp.Or(c.calls, " "), c.kind, c.value), record.Request{Executor: "agent"}, calls)
+		trial := res.Tasks[0].Trial(t, 1)
+		require.Equal(t, "failed", string(trial.Verdict), "%v", trial)
+		require.Equal(t, c.want, trial.Graders[0].Feedback)
+	}
+}
+
+// Providers that report only answers decide no assertion about steps, in contrast to agents in their place.
+func TestPromptfooStepless(t *testing.T) {
+	t.Parallel()
+	model := runnertest.NewModel(t, func(runnertest.Asked) runnertest.Answer { return runnertest.Answer{Text: "x"} })
+	provider := func(id string) string {
+		return strings.ReplaceAll(`-- eval.yaml --
+description: stepless
+providers: [`+id+`]
+prompts: [x]
+defaultTest: {options: {provider: {id: openai:judge, config: {apiBaseUrl: URL}}}}
+tests:
+  - {description: used, assert: [{type: 'trajectory:tool-used', value: a}]}
+  - {description: not used, assert: [{type: 'not-trajectory:tool-used', value: a}]}
+  - {description: sequence, assert: [{type: assert-set, assert: [{type: 'not-trajectory:tool-sequence', value: [a]}]}]}
+  - {description: arguments, assert: [{type: 'not-trajectory:tool-args-match', value: {name: a, args: {}}}]}
+  - {description: count, assert: [{type: 'trajectory:step-count', value: {max: 5}}]}
+  - {description: goal, assert: [{type: 'trajectory:goal-success', value: a}]}
+  - {description: skill, assert: [{type: not-skill-used, value: a}]}
+  - {description: measured, assert: [{type: not-equals, value: ''}, {type: 'trajectory:tool-used', value: a, weight: 0}]}
+-- provider.py --
+def call_api(prompt, options, context):
+    return {"output": "x"}
+`, "URL", model.URL)
+	}
+	errors := map[string]string{"used": "error", "not used": "error", "sequence": "error", "arguments": "error", "count": "error",
+		"goal": "error", "skill": "error", "measured": "passed"}
+	for _, id := range []string{"{id: openai:m, config: {apiBaseUrl: URL}}", "{id: http, config: {url: URL/chat, body: {}, method: GET}}", "echo", "file://provider.py"} {
+		if _, err := exec.LookPath("python3"); strings.HasSuffix(id, ".py") && err != nil {
+			continue
+		}
+		require.Equal(t, errors, promptfooAlone(t, provider(id)), id)
+	}
+	res, _ := runnertest.RunAgent(t, provider("echo"), record.Request{Executor: "agent"}, calls)
+	for _, task := range res.Tasks {
+		if task.ID == "not used" || task.ID == "skill" || task.ID == "count" {
+			require.Equal(t, "passed", string(task.Verdict), task.ID)
+		}
 	}
 }
 

@@ -161,6 +161,8 @@ type spec struct {
 	config    dialect.Map
 	transform string // before that of the assertion
 	inverse   bool   // it already decides the opposite
+
+	needsSteps bool // it decides by the steps of an agent
 }
 
 // grader returns the grader of an assertion; nil if it has none.
@@ -202,6 +204,9 @@ func (c *caseTranslator) grader(a part, position int) *yaml.Node {
 	}
 	if transform := c.transformOf(a, s); transform != "" {
 		g.Set("transform", dialect.Scalar(at, transform))
+	}
+	if s.needsSteps {
+		g.Set("needs_steps", dialect.Scalar(at, true))
 	}
 	g.Set("config", s.config.Node)
 	return g.Node

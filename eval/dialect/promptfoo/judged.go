@@ -64,7 +64,11 @@ func (c *caseTranslator) judged(a part, kind string, value any) (s spec, ok bool
 		c.block(a, "%s: %v", kind, err)
 		return spec{}, false
 	}
-	return c.asked(a, kind, q)
+	s, ok = c.asked(a, kind, q)
+	if s.needsSteps = ok && kind == "trajectory:goal-success"; s.needsSteps {
+		c.warnSteps(kind)
+	}
+	return s, ok
 }
 
 // asked returns the grader that asks a judge a question.

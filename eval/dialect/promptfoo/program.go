@@ -52,6 +52,7 @@ func (p *provider) readFile(id string, config part) error {
 	p.settings = dialect.NewMap(p.at)
 	p.settings.Set("executor", dialect.Scalar(p.at, "command"))
 	p.settings.Set("command", dialect.Scalar(p.at, strings.Join(quoted, " ")))
+	p.settings.Set("no_steps", dialect.Scalar(p.at, true))
 	p.settings.Set("model", dialect.Scalar(p.at, p.label))
 	p.usesContext = true
 	return nil

@@ -148,6 +148,7 @@ func (p *provider) program(id string) bool {
 		p.settings = dialect.NewMap(p.at)
 		p.settings.Set("executor", dialect.Scalar(p.at, "command"))
 		p.settings.Set("command", dialect.Scalar(p.at, "cat"))
+		p.settings.Set("no_steps", dialect.Scalar(p.at, true))
 	default:
 		return false
 	}

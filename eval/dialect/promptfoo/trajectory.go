@@ -8,13 +8,12 @@ import (
 	"strings"
 
 	"waza/eval/decode"
-	"waza/eval/dialect"
 	"waza/eval/jsonwalk"
 	"waza/eval/text"
 )
 
 // checkTrajectory is a JavaScript function that decides about the steps of an agent, from an assertion with
-// the keys kind, value and inverse. It throws an exception with the reason if the assertion fails.
+// the keys kind, value and inverse. The reason of a failure names the expected and the actual steps.
 //
 //go:embed trajectory.js
 var checkTrajectory string
@@ -30,27 +29,26 @@ func (c *caseTranslator) trajectory(a part, kind string, value any) (s spec, ok 
 	}
 	inverse := strings.HasPrefix(a.get("type").text(), "not-")
 	data, err := jsonwalk.Encode(map[string]any{"kind": strings.TrimPrefix(kind, "trajectory:"), "value": value, "inverse": inverse})
-	source := fmt.Sprintf("/* %s */ %s(%s)", kind, strings.TrimSpace(checkTrajectory), data)
-	if err == nil && len(source) > maxCode {
+	body := fmt.Sprintf("return %s(%s);", strings.TrimSpace(checkTrajectory), data)
+	if err == nil && len(body) > maxCode {
 		err = fmt.Errorf("is longer than %d KiB", (maxCode-len(checkTrajectory))>>10)
 	}
 	if err != nil {
 		c.block(a, "the value of %s %v", kind, err)
 		return spec{}, false
 	}
-	at := c.place(a)
-	config := dialect.NewMap(at)
-	config.Set("language", dialect.Scalar(at, "javascript"))
-	config.Set("assertions", dialect.Texts(at, source))
-	return spec{kind: "code", config: config, inverse: true}, true
+	s = c.function(c.place(a), body)
+	s.inverse, s.needsSteps = true, true
+	return s, true
 }
 
-// warnSteps warns about assertions that decide by steps if no provider of the file reports any. With not-, such an
-// assertion passes. The case is not blocked, because an agent that replaces the providers has steps.
+// warnSteps warns about assertions that decide by steps if no provider of the file reports any. They end in an error. The
+// case is not blocked, because an agent that replaces the providers has steps.
 func (c *caseTranslator) warnSteps(kind string) {
 	if c.stepless {
 		providers := cmp.Or(decode.Lookup(c.root, "providers"), decode.Lookup(c.root, "targets"))
-		c.warn(part{providers, c.Source}, "%s decides by the steps of an agent, and these providers report none: run the file with --agent NAME", kind)
+		c.warn(part{providers, c.Source}, "%s decides by the steps of an agent, and these providers report none, so that trials end in an error: "+
+			"run the file with --agent NAME", kind)
 	}
 }
 

@@ -132,7 +132,7 @@ func withParams(cell, shared map[string]any) map[string]any {
 }
 
 // providerSettings are the keys of config that a provider has.
-var providerSettings = []string{"executor", "model", "base_url", "api_key_env", "params", "system_prompt", "command", "prompt_as"}
+var providerSettings = []string{"executor", "model", "base_url", "api_key_env", "params", "system_prompt", "command", "prompt_as", "no_steps"}
 
 // providerOf returns the provider with some settings of a suite; nil if promptfoo has none.
 func providerOf(settings map[string]any) *yaml.Node {
@@ -521,6 +521,7 @@ func (t *testWriter) assertion(from *dialect.Check, position int) (list []*yaml.
 		t.lose(true, part, "the template variables of waza have other names and values")
 	}
 	c.negate, _ = dialect.Take[bool](&from.Others, "negate")
+	needsSteps, _ := dialect.Take[bool](&from.Others, "needs_steps")
 	optional, _ := dialect.Take[bool](&from.Others, "optional")
 	transform, _ := dialect.Take[string](&from.Others, "transform")
 	transform, c.strict = withoutStrictJSON(transform)
@@ -535,6 +536,9 @@ func (t *testWriter) assertion(from *dialect.Check, position int) (list []*yaml.
 	}
 	for _, key := range from.Others {
 		t.lose(true, part+" "+key.Name, "")
+	}
+	if needsSteps && slices.ContainsFunc(c.out, func(a written) bool { return !strings.HasPrefix(a.kind, "trajectory:") }) {
+		t.lose(true, part+" needs_steps", "")
 	}
 	if len(c.out) > 1 {
 		t.lose(false, part, "each of its options becomes an assertion of its own")
@@ -739,7 +743,26 @@ func (c *checkWriter) code() {
 			return
 		}
 	}
+	if w, ok := trajectoryOf(body); ok {
+		c.add(w)
+		return
+	}
 	c.add(written{kind: "javascript", value: c.source(body), threshold: threshold})
+}
+
+// trajectoryOf returns the assertion about steps that the translation made a function of; ok is false for others.
+func trajectoryOf(body string) (w written, ok bool) {
+	data, isCheck := strings.CutPrefix(body, "return "+strings.TrimSpace(checkTrajectory)+"(")
+	data, ends := strings.CutSuffix(data, ");")
+	var check struct {
+		Kind    string
+		Value   any
+		Inverse bool
+	}
+	if !isCheck || !ends || json.Unmarshal([]byte(data), &check) != nil {
+		return w, false
+	}
+	return written{kind: "trajectory:" + check.Kind, value: check.Value, opposite: check.Inverse}, true
 }
 
 // source returns code that the translation reads as the body of a function.
@@ -860,6 +883,10 @@ func (c *checkWriter) judge() {
 		}
 	}
 	w := written{kind: "llm-rubric", value: criteria, threshold: c.take("threshold")}
+	before, after, _ := strings.Cut(goalCriteria, "%s")
+	if goal, ok := strings.CutPrefix(criteria, before); ok && strings.HasSuffix(goal, after) {
+		w.kind, w.value = "trajectory:goal-success", strings.TrimSuffix(goal, after)
+	}
 	if counts, _ := c.take("verdict_counts").(bool); w.threshold != nil && !counts {
 		c.lose(true, c.from.Named()+" threshold", "in promptfoo, the judge must also pass the answer")
 	}
