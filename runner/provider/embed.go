@@ -16,7 +16,7 @@ import (
 
 // Embedder turns texts into vectors with one model. It is safe for concurrent use.
 type Embedder interface {
-	// Embed returns a vector for each text. It blocks until all are there, and returns promptly when
+	// Embed returns a vector for each text. It blocks until it has all of them, and returns promptly when
 	// ctx ends. All vectors of a model have the same length, and finite numbers. The usage is set also
 	// beside an error.
 	Embed(ctx context.Context, texts []string) (vectors [][]float64, usage record.Usage, err error)

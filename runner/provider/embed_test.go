@@ -108,7 +108,7 @@ func TestEmbedFaults(t *testing.T) {
 	require.ErrorContains(t, err, "a request at most")
 }
 
-// Whatever an API answers, there is a vector for each text, or an error.
+// Every answer of an API leads to a vector for each text, or to an error.
 func FuzzVectors(f *testing.F) {
 	f.Add([]byte(`{"data":[{"index":1,"embedding":[0,1]},{"index":0,"embedding":[1,-0.5]}],"usage":{"total_tokens":7}}`), true)
 	f.Add([]byte(`{"embeddings":[[1],[2]],"prompt_eval_count":3}`), false)

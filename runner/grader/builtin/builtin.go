@@ -9,12 +9,13 @@ import (
 	"waza/runner/grader/output"
 	"waza/runner/grader/person"
 	"waza/runner/grader/program"
+	"waza/runner/grader/webhook"
 )
 
 // Judges reports whether graders of a type, given by any of its names, leave the score to a
 // model or a person.
 func Judges(typ string) bool {
-	return judge.Prompt.Is(typ) || person.Human.Is(typ) || person.HumanCalibration.Is(typ)
+	return judge.Prompt.Is(typ) || judge.AnswerRelevance.Is(typ) || person.Human.Is(typ) || person.HumanCalibration.Is(typ)
 }
 
 // Graders holds the graders of this program, in the order in which reference documents list
@@ -36,6 +37,8 @@ var Graders = grader.NewRegistry(
 	behavior.Trigger,
 	judge.Prompt,
 	judge.Similar,
+	judge.AnswerRelevance,
+	webhook.Kind,
 	person.Human,
 	person.HumanCalibration,
 	Group,

@@ -1,5 +1,6 @@
 // Package judge grades a trial by asking models: one or several judges, each for a score or for
-// the better of two answers, or a model that turns texts into vectors. Use [Prompt] and [Similar] through the registry of [waza/runner/grader/builtin].
+// the better of two answers, or a model that turns texts into vectors. Use [Prompt], [Similar] and
+// [AnswerRelevance] through the registry of [waza/runner/grader/builtin].
 // [Endpoints] lists the addresses of a suite's judges.
 package judge
 

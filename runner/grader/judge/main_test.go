@@ -7,4 +7,4 @@ import (
 	"waza/runner/grader/internal/gradertest"
 )
 
-func TestMain(m *testing.M) { gradertest.Main(m, grader.NewRegistry(Prompt, Similar)) }
+func TestMain(m *testing.M) { gradertest.Main(m, grader.NewRegistry(Prompt, Similar, AnswerRelevance)) }

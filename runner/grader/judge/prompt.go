@@ -379,7 +379,7 @@ func (o *PromptOptions) newRubric(env *grader.Env) (rubric, error) {
 // an address. It returns nil for a grader that asks no model.
 func Endpoints(g *eval.Grader, suite *eval.Suite) map[string]provider.Endpoint {
 	switch g.Options.(type) {
-	case *PromptOptions, *SimilarOptions:
+	case *PromptOptions, *SimilarOptions, *RelevanceOptions:
 	default:
 		return nil
 	}

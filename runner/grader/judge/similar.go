@@ -25,7 +25,7 @@ var Similar = func() grader.Kind {
 		Summary: "Compares the meaning of the output with that of reference texts, by the vectors that an embedding model makes of them. " +
 			"The score is the similarity.",
 		Options: func() any {
-			return &SimilarOptions{Metric: metricCosine, Provider: string(provider.OpenAI), Threshold: 0.75}
+			return &SimilarOptions{Metric: metricCosine, Embedding: Embedding{Provider: string(provider.OpenAI)}, Threshold: 0.75}
 		},
 	}, checkSimilar, nil)
 	k.New = func(spec *eval.Grader, env *grader.Env) (grader.Grader, error) {
@@ -41,11 +41,71 @@ var Similar = func() grader.Kind {
 		if !ok {
 			return nil
 		}
-		api, endpoint := o.endpoint(env)
-		return endpoint.Needs(api)
+		return o.Embedding.needs(env)
 	}
 	return k
 }()
+
+// Embedding selects an embedding model.
+type Embedding struct {
+	// Embedding model, such as text-embedding-3-small.
+	Model string `yaml:"model"`
+	// API of the embedding model: openai, which many servers have, or ollama, by default at $OLLAMA_BASE_URL, else at
+	// http://localhost:11434.
+	Provider string `yaml:"provider" jsonschema:"enum=openai,enum=ollama"`
+	// Where the embedding model is served, instead of the endpoint in config.
+	provider.Endpoint `yaml:",inline"`
+}
+
+// noEmbeddingModel is the reason why options select no embedding model.
+const noEmbeddingModel = "model is missing, so that there is no embedding model: write model: text-embedding-3-small, or provider: ollama and model: nomic-embed-text"
+
+// endpoint returns the API and the endpoint of the model.
+func (o *Embedding) endpoint(env *grader.Env) (provider.API, provider.Endpoint) {
+	api := provider.API(cmp.Or(o.Provider, string(provider.OpenAI)))
+	return api, inherited(env, api, o.Endpoint)
+}
+
+// source identifies what serves the model.
+func (o *Embedding) source(env *grader.Env) judgeSource {
+	api, endpoint := o.endpoint(env)
+	return judgeSource{API: string(api), BaseURL: endpoint.BaseURL, APIVersion: endpoint.APIVersion, Model: o.Model}
+}
+
+// open returns the model, or the reason why it cannot be asked.
+func (o *Embedding) open(env *grader.Env) (provider.Embedder, error) {
+	api, endpoint := o.endpoint(env)
+	e, err := env.Clients().Embedder(context.Background(), api, endpoint, o.Model)
+	if err != nil {
+		return nil, noEmbedder(o.Model, err)
+	}
+	return e, nil
+}
+
+// unavailable returns an error if the model is known to be unavailable on this machine. It runs no program that prints
+// a key.
+func (o *Embedding) unavailable(ctx context.Context, env *grader.Env) error {
+	api, endpoint := o.endpoint(env)
+	if len(endpoint.APIKeyCommand) > 0 {
+		return nil
+	}
+	if _, err := env.Clients().Embedder(ctx, api, endpoint, o.Model); provider.KindOf(err) == provider.Refused {
+		return noEmbedder(o.Model, err)
+	}
+	return nil
+}
+
+func (o *Embedding) needs(env *grader.Env) []record.Need {
+	api, endpoint := o.endpoint(env)
+	return endpoint.Needs(api)
+}
+
+// unavailable returns the finding about a model that cannot be asked.
+func unavailable(spec *eval.Grader, err error) grader.Finding {
+	return grader.Finding{
+		Grader: spec, Severity: decode.Warning, Code: decode.CodeUnavailable, Message: err.Error() + "; trials with this grader end in error",
+	}
+}
 
 // The metrics of the similar grader.
 const (
@@ -59,12 +119,7 @@ type SimilarOptions struct {
 	// Reference texts. The first one that reaches the threshold counts, else the most similar one. Can use
 	// template variables.
 	References []string `yaml:"references" jsonschema:"required"`
-	// Embedding model, such as text-embedding-3-small.
-	Model string `yaml:"model"`
-	// API of the model: openai, which many servers have, or ollama.
-	Provider string `yaml:"provider" jsonschema:"enum=openai,enum=ollama"`
-	// Where the model is served, instead of the endpoint in config.
-	provider.Endpoint `yaml:",inline"`
+	Embedding  `yaml:",inline"`
 	// How vectors are compared: by the cosine of their angle, by their dot product, or by their euclidean distance. With a
 	// distance, the score is 1/(1+distance).
 	Metric string `yaml:"metric" jsonschema:"enum=cosine,enum=dot,enum=euclidean"`
@@ -88,33 +143,18 @@ func checkSimilar(c *eval.Check, o *SimilarOptions) {
 		}
 	}
 	if strings.TrimSpace(o.Model) == "" {
-		c.Errorf(decode.At(), decode.CodeMissingField, "no embedding model is set: write model: text-embedding-3-small, or provider: ollama and model: nomic-embed-text")
+		c.Errorf(decode.At(), decode.CodeMissingField, "%s", noEmbeddingModel)
 	}
 	o.Endpoint.Check(c)
 }
 
-// endpoint returns the API and the endpoint of the model.
-func (o *SimilarOptions) endpoint(env *grader.Env) (provider.API, provider.Endpoint) {
-	api := provider.API(cmp.Or(o.Provider, string(provider.OpenAI)))
-	return api, inherited(env, api, o.Endpoint)
-}
-
-// preflightSimilar reports models that cannot be asked on this machine. It runs no program that prints a key.
+// preflightSimilar reports models that cannot be asked on this machine.
 func preflightSimilar(ctx context.Context, specs []*eval.Grader, env *grader.Env) (findings []grader.Finding) {
 	for _, spec := range specs {
-		o, ok := spec.Options.(*SimilarOptions)
-		if !ok {
-			continue
-		}
-		api, endpoint := o.endpoint(env)
-		if len(endpoint.APIKeyCommand) > 0 {
-			continue
-		}
-		if _, err := env.Clients().Embedder(ctx, api, endpoint, o.Model); provider.KindOf(err) == provider.Refused {
-			findings = append(findings, grader.Finding{
-				Grader: spec, Severity: decode.Warning, Code: decode.CodeUnavailable,
-				Message: noEmbedder(o.Model, err).Error() + "; trials with this grader end in error",
-			})
+		if o, ok := spec.Options.(*SimilarOptions); ok {
+			if err := o.Embedding.unavailable(ctx, env); err != nil {
+				findings = append(findings, unavailable(spec, err))
+			}
 		}
 	}
 	return findings
@@ -130,15 +170,9 @@ func noEmbedder(model string, err error) error {
 }
 
 func newSimilar(o *SimilarOptions, negated bool, env *grader.Env) (grader.Grader, error) {
-	api, endpoint := o.endpoint(env)
-	g := &similarGrader{SimilarOptions: o, negated: negated, source: judgeSource{
-		API: string(api), BaseURL: endpoint.BaseURL, APIVersion: endpoint.APIVersion, Model: o.Model,
-	}}
-	if g.embedder, g.fault = env.Clients().Embedder(context.Background(), api, endpoint, o.Model); g.fault != nil {
-		g.fault = noEmbedder(o.Model, g.fault)
-		if !env.Recorded { // recorded results may replace questions
-			return nil, g.fault
-		}
+	g := &similarGrader{SimilarOptions: o, negated: negated, source: o.Embedding.source(env)}
+	if g.embedder, g.fault = o.Embedding.open(env); g.fault != nil && !env.Recorded { // recorded results may replace questions
+		return nil, g.fault
 	}
 	return g, nil
 }
@@ -221,7 +255,7 @@ func (g *similarGrader) compare(references [][]float64, output []float64, usage 
 	d := similarity{Metric: g.Metric, Values: make([]float64, len(references)), Usage: usage}
 	best := 0
 	for i, r := range references {
-		d.Values[i] = g.measure(r, output)
+		d.Values[i] = measure(g.Metric, r, output)
 		if !g.reaches(d.Values[best]) && (g.reaches(d.Values[i]) || g.score(d.Values[i]) > g.score(d.Values[best])) {
 			best = i
 		}
@@ -259,16 +293,16 @@ func (g *similarGrader) score(value float64) float64 {
 }
 
 // measure compares two vectors of the same length.
-func (g *similarGrader) measure(a, b []float64) float64 {
+func measure(metric string, a, b []float64) float64 {
 	dot, ofA, ofB, distance := 0.0, 0.0, 0.0, 0.0
 	for i := range a {
 		dot, ofA, ofB = dot+a[i]*b[i], ofA+a[i]*a[i], ofB+b[i]*b[i]
 		distance += (a[i] - b[i]) * (a[i] - b[i])
 	}
 	switch {
-	case g.Metric == metricEuclidean:
+	case metric == metricEuclidean:
 		return math.Sqrt(distance)
-	case g.Metric == metricDot:
+	case metric == metricDot:
 		return dot
 	case ofA == 0 || ofB == 0:
 		return 0

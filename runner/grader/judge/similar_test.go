@@ -154,7 +154,7 @@ func TestSimilarOptions(t *testing.T) {
 	gradertest.RunOptions(t, "similar", []gradertest.OptionCase{
 		{"well", "references: [a]\nmodel: m", "", nil},
 		{"nothing", "model: m", "missing-field: references is missing", nil},
-		{"no model", "references: [a]", "missing-field: no embedding model is set: write model: text-embedding-3-small, or provider: ollama", nil},
+		{"no model", "references: [a]", "missing-field: model is missing, so that there is no embedding model: write model: text-embedding-3-small, or provider: ollama", nil},
 		{"empty", "references: ['']\nmodel: m", "invalid-value: references[0] is empty", nil},
 		{"unknown API", "references: [a]\nmodel: m\nprovider: anthropic", "invalid-value: provider must be one of", nil},
 		{"unknown metric", "references: [a]\nmodel: m\nmetric: jaccard", "invalid-value: metric must be one of", nil},
