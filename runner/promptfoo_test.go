@@ -292,7 +292,7 @@ func TestPromptfooScores(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"all must pass": "failed", "half is enough": "passed", "half is too little": "failed", "heavy": "passed",
 		"weight 0": "passed", "set": "passed", "set without a threshold": "failed", "default threshold": "passed",
-		"no assertion can decide": "error", "cheap": "passed", "dear": "failed", "any score": "passed",
+		"no assertion can decide": "error", "cheap": "passed", "dear": "failed", "not cheap": "failed", "not dear": "passed", "not fast": "failed", "any score": "passed",
 		"set of weight 0": "error", "set of weight 0 and a threshold": "passed", "only weight 0": "failed", "only weight 0, any score": "passed",
 		"set of only weight 0": "failed",
 	}, promptfooVerdicts(t, `
@@ -312,6 +312,9 @@ tests:
   - {description: no assertion can decide, assert: [{type: meteor, value: abc}]}
   - {description: cheap, assert: [{type: cost, threshold: 1}]}
   - {description: dear, assert: [{type: cost, threshold: 0}]}
+  - {description: not cheap, assert: [{type: not-cost, threshold: 1}]}
+  - {description: not dear, assert: [{type: not-cost, threshold: 0}]}
+  - {description: not fast, assert: [{type: not-latency, threshold: 100000000}]}
   - {description: any score, threshold: 0, assert: [{type: contains, value: z}]}
   - {description: set of weight 0, assert: [{type: contains, value: a}, {type: assert-set, weight: 0, assert: [{type: meteor, value: z}]}]}
   - {description: set of weight 0 and a threshold, threshold: 1, assert: [{type: contains, value: a}, {type: assert-set, weight: 0, assert: [{type: contains, value: z}]}]}
@@ -551,6 +554,124 @@ tests: [{assert: [{type: not-similar, value: 1 0}]}]
 `, record.Request{Executor: "agent"}, answers)
 	require.Equal(t, "error", string(res.Tasks[0].Verdict))
 	require.Contains(t, res.Tasks[0].Trial(t, 1).Error, "embedding model text-embedding-3-large: the API key is missing")
+}
+
+// A judge finds the questions that the output answers, and an embedding model compares them with the query, or with the
+// prompt. The stand-in for both finds three times the output, and makes the vector of a text from its numbers.
+func TestPromptfooAnswerRelevance(t *testing.T) {
+	t.Parallel()
+	output := regexp.MustCompile(`<<<BEGIN output \w+>>>\n(.*)\n`)
+	judge := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
+		question := output.FindStringSubmatch(a.Prompt)[1]
+		return runnertest.Answer{Tool: "submit_questions", Arguments: map[string]any{"questions": []string{question, question, question}}}
+	})
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct{ Input []string }
+		if json.NewDecoder(r.Body).Decode(&body) != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		var vectors []string
+		for _, text := range body.Input {
+			vectors = append(vectors, "["+strings.Join(strings.Fields(strings.TrimPrefix(text, "Say ")), ", ")+"]")
+		}
+		fmt.Fprintf(w, `{"data": [{"embedding": %s}]}`, strings.Join(vectors, `}, {"embedding": `))
+	}))
+	t.Cleanup(model.Close)
+	require.Equal(t, map[string]string{
+		"query": "passed", "other query": "failed", "threshold": "passed", "inverse": "passed", "prompt": "passed", "transform": "failed",
+	}, promptfooVerdicts(t, fmt.Sprintf(`
+description: relevance
+providers: [openai:gpt-4o]
+prompts: ['Say {{answer}}']
+defaultTest: {options: {provider: {text: {id: openai:judge, config: {apiBaseUrl: %q}}, embedding: {id: openai:embeddings:e, config: {apiBaseUrl: %q}}}}}
+tests:
+  - {description: query, vars: {answer: 4 3, query: 1 0}, assert: [{type: answer-relevance}]}
+  - {description: other query, vars: {answer: 3 4, query: 1 0}, assert: [{type: answer-relevance}]}
+  - {description: threshold, vars: {answer: 3 4, query: 1 0}, assert: [{type: answer-relevance, threshold: 0.6}]}
+  - {description: inverse, vars: {answer: 3 4, query: 1 0}, assert: [{type: not-answer-relevance}]}
+  - {description: prompt, vars: {answer: 3 4}, assert: [{type: answer-relevance, threshold: 1}]}
+  - {description: transform, vars: {answer: 4 3, query: 1 0}, options: {transform: "output.replace('4', '0')"}, assert: [{type: answer-relevance}]}
+`, judge.URL, model.URL)))
+}
+
+// A server decides an assertion with the output and the context.
+func TestPromptfooWebhook(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Output  any
+			Context struct {
+				Prompt string
+				Vars   map[string]any
+			}
+		}
+		switch {
+		case json.NewDecoder(r.Body).Decode(&body) != nil || body.Context.Prompt != "Say "+fmt.Sprint(body.Context.Vars["answer"]):
+			w.WriteHeader(http.StatusTeapot)
+		case r.URL.Path == "/words":
+			fmt.Fprint(w, `{"reason": "no verdict"}`)
+		default:
+			fmt.Fprintf(w, `{"pass": %v, "score": 0.75, "reason": "as it is"}`, fmt.Sprint(body.Output) == "good")
+		}
+	}))
+	t.Cleanup(server.Close)
+	require.Equal(t, map[string]string{
+		"passes": "passed", "fails": "failed", "inverse": "passed", "inverse of a pass": "failed", "transform": "passed", "score": "passed",
+		"score too low": "failed", "inverse score": "failed", "no verdict": "error", "no verdict, inverse": "error",
+	}, promptfooVerdicts(t, strings.ReplaceAll(`
+description: webhook
+providers: [openai:gpt-4o]
+prompts: ['Say {{answer}}']
+defaultTest: {vars: {path: grade}}
+tests:
+  - {description: passes, vars: {answer: good}, assert: [{type: webhook, value: 'URL/{{path}}'}]}
+  - {description: fails, vars: {answer: bad}, assert: [{type: webhook, value: 'URL/{{path}}'}]}
+  - {description: inverse, vars: {answer: bad}, assert: [{type: not-webhook, value: URL}]}
+  - {description: inverse of a pass, vars: {answer: good}, assert: [{type: not-webhook, value: URL}]}
+  - {description: transform, vars: {answer: '{"a": "good"}'}, assert: [{type: webhook, value: URL, transform: JSON.parse(output).a}]}
+  - {description: score, threshold: 0.75, vars: {answer: bad}, assert: [{type: webhook, value: URL}]}
+  - {description: score too low, threshold: 0.8, vars: {answer: good}, assert: [{type: webhook, value: URL}]}
+  - {description: inverse score, threshold: 0.5, vars: {answer: bad}, assert: [{type: not-webhook, value: URL}]}
+  - {description: no verdict, vars: {answer: good}, assert: [{type: webhook, value: URL/words}]}
+  - {description: 'no verdict, inverse', vars: {answer: good}, assert: [{type: not-webhook, value: URL/words}]}
+`, "URL", server.URL)))
+}
+
+// A contextTransform makes the context from the output of the provider, whatever the transform of the test makes of it. The
+// judge passes what contains rain.
+func TestPromptfooContextTransform(t *testing.T) {
+	t.Parallel()
+	output := regexp.MustCompile(`(?s)<<<BEGIN output \w+>>>\n(.*)\n<<<END output`)
+	judge := runnertest.NewModel(t, func(a runnertest.Asked) runnertest.Answer {
+		seen := output.FindStringSubmatch(a.Prompt)[1]
+		score := 0.0
+		if strings.Contains(a.Prompt, "JSON object with an answer") {
+			if seen == `{"answer":"wet","context":"rain\n\nsnow"}` {
+				score = 1
+			}
+		} else if seen == "rain\n\nsnow" {
+			score = 1
+		}
+		return runnertest.Answer{Tool: "submit_verdict", Arguments: map[string]any{"score": score, "passed": score == 1, "reason": seen}}
+	})
+	for _, kind := range []string{"context-recall, value: a", "context-relevance", "context-faithfulness"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, map[string]string{"good": "passed", "bad": "failed", "none": "failed", "inverse of none": "failed"},
+				promptfooVerdicts(t, strings.NewReplacer("URL", judge.URL, "KIND", kind).Replace(`
+description: contexts
+providers: [openai:gpt-4o]
+prompts: ['Say {{answer}}']
+defaultTest: {vars: {query: q, context: other}, options: {transform: JSON.parse(output).answer, provider: {id: openai:judge, config: {apiBaseUrl: URL}}}}
+tests:
+  - {description: good, vars: {answer: '{"answer": "wet", "docs": ["rain", "snow"]}'}, assert: [{type: KIND, contextTransform: JSON.parse(output).docs}]}
+  - {description: bad, vars: {answer: '{"answer": "wet", "docs": "sun"}'}, assert: [{type: KIND, contextTransform: JSON.parse(output).docs}]}
+  - {description: none, vars: {answer: '{"answer": "wet"}'}, assert: [{type: KIND, contextTransform: JSON.parse(output).docs}]}
+  - {description: inverse of none, vars: {answer: '{"answer": "wet"}'}, assert: [{type: not-KIND, contextTransform: JSON.parse(output).docs}]}
+`)))
+		})
+	}
 }
 
 // Each provider gets each prompt, with its own settings, and chats have system prompts.

@@ -24,7 +24,9 @@ var assertionTypes = strings.Fields(`answer-relevance bleu classifier contains c
 	finish-reason g-eval gleu guardrails icontains icontains-all icontains-any is-html is-json is-refusal is-sql
 	is-valid-function-call is-valid-openai-function-call is-valid-openai-tools-call is-xml javascript latency levenshtein
 	llm-rubric meteor model-graded-closedqa model-graded-factuality moderation perplexity perplexity-score pi python regex
-	rouge-n ruby search-rubric select-best similar skill-used starts-with tool-call-f1 webhook word-count`)
+	rouge-n ruby search-rubric select-best similar skill-used starts-with tool-call-f1 trace-error-spans trace-span-count
+	trace-span-duration trajectory:goal-success trajectory:step-count trajectory:tool-args-match trajectory:tool-sequence
+	trajectory:tool-used webhook word-count`)
 
 // assertionKeys are the keys of an assertion, and setKeys those of an assert-set, that the translation
 // handles.
@@ -38,7 +40,9 @@ var (
 // graders returns a grader for each assertion of the case.
 func (c *caseTranslator) graders() []*yaml.Node {
 	for _, key := range slices.Sorted(maps.Keys(c.options)) {
-		if !slices.Contains(optionKeys, key) {
+		if key == "transformVars" {
+			c.block(c.options[key], "options.transformVars: waza runs no code to make variables; write their values")
+		} else if !slices.Contains(optionKeys, key) {
 			c.block(c.options[key], "waza cannot translate the key options.%s", text.Clip(key, 60))
 		}
 	}
@@ -162,7 +166,8 @@ type spec struct {
 	transform string // before that of the assertion
 	inverse   bool   // it already decides the opposite
 
-	needsSteps bool // it decides by the steps of an agent
+	needsSteps bool   // it decides by the steps of an agent
+	only       string // the function that makes the output, in place of all transforms
 }
 
 // grader returns the grader of an assertion; nil if it has none.
@@ -249,7 +254,9 @@ func (c *caseTranslator) refersToSet(a part) bool {
 func (c *caseTranslator) check(a part, kind string) (s spec, ok bool) {
 	c.refuseIn(a, "assert.", assertionKeys)
 	for _, key := range []string{"provider", "rubricPrompt", "contextTransform"} {
-		if of := a.get(key); of.Node != nil && !isJudged(kind) && (key != "provider" || !isSimilar(kind)) {
+		if of := a.get(key); of.Node != nil && key == "contextTransform" && !strings.HasPrefix(kind, "context-") {
+			c.warn(of, "contextTransform has no effect: %s does not decide by a context", text.Clip(kind, 60))
+		} else if of.Node != nil && !isJudged(kind) && kind != "answer-relevance" && (key != "provider" || !isSimilar(kind)) {
 			c.warn(of, "%s has no effect: no judge decides %s", key, text.Clip(kind, 60))
 		}
 	}
@@ -289,6 +296,12 @@ func (c *caseTranslator) check(a part, kind string) (s spec, ok bool) {
 	if isSimilar(kind) {
 		return c.similar(a, kind, value)
 	}
+	if kind == "answer-relevance" {
+		return c.answerRelevance(a)
+	}
+	if kind == "webhook" {
+		return c.webhook(a, value)
+	}
 	reason := undecidable[kind]
 	if reason != "" {
 		reason = ": " + reason
@@ -299,9 +312,8 @@ func (c *caseTranslator) check(a part, kind string) (s spec, ok bool) {
 
 // undecidable holds the reasons why waza cannot decide assertions of a type.
 var undecidable = map[string]string{
-	"answer-relevance":              "it needs an embedding model, which waza does not ask; use llm-rubric",
-	"select-best":                   "it compares the answers of several cases, and waza grades each by itself",
-	"max-score":                     "it compares the answers of several cases, and waza grades each by itself",
+	"select-best":                   "it compares the answers of several cases, and waza grades each by itself; use llm-rubric, and compare the cells of the run",
+	"max-score":                     "it compares the scores of several cases, and waza grades each by itself; compare the cells of the run",
 	"perplexity":                    "it needs the log probabilities of the answer, which waza does not ask for",
 	"perplexity-score":              "it needs the log probabilities of the answer, which waza does not ask for",
 	"meteor":                        "it needs the synonyms of WordNet; use gleu or rouge-n",
@@ -315,10 +327,9 @@ var undecidable = map[string]string{
 	"is-valid-openai-function-call": "it needs the tools of a provider's config, which waza does not offer to models",
 	"is-valid-openai-tools-call":    "it needs the tools of a provider's config, which waza does not offer to models",
 	"ruby":                          "waza runs no Ruby",
-	"webhook":                       "waza sends answers to no server; use javascript, python or llm-rubric",
-	"trace-span-count":              "waza records no spans; use trajectory:step-count",
-	"trace-span-duration":           "waza records no spans; use latency",
-	"trace-error-spans":             "waza records no spans",
+	"trace-span-count":              "waza collects no spans of the provider; use trajectory:step-count",
+	"trace-span-duration":           "waza collects no spans of the provider; use latency",
+	"trace-error-spans":             "waza collects no spans of the provider",
 }
 
 // value returns the value of an assertion with its variables, or what the file that it names contains.
@@ -587,6 +598,22 @@ func (c *caseTranslator) body(code string) (body string, err error) {
 	return body, err
 }
 
+// webhook returns the grader of an assertion that a server decides.
+func (c *caseTranslator) webhook(a part, value any) (s spec, ok bool) {
+	address, _ := value.(string)
+	if !webAddress().MatchString(address) {
+		c.block(firstPart(a.get("value"), a), "the value of webhook must be an http or https address")
+		return spec{}, false
+	}
+	at := c.place(a)
+	config := dialect.NewMap(at)
+	config.Set("url", dialect.Scalar(at, strings.TrimSpace(address)))
+	c.code = true // the server gets the context
+	return spec{kind: "webhook", config: config}, true
+}
+
+var webAddress = text.Pattern(`^\s*https?://[^/?#\s]`)
+
 // context returns the context of code in an assertion.
 func (c *caseTranslator) context(a part) map[string]any {
 	values := map[string]any{"vars": c.vars, "prompt": c.prompt}
@@ -751,6 +778,15 @@ func (c *caseTranslator) addTransforms() {
 	}
 }
 
+// ofProvider returns the functions that change the output before those of the test.
+func (c *caseTranslator) ofProvider() []string {
+	n := len(c.providerTransforms)
+	if c.isHTTP {
+		n++
+	}
+	return slices.Clone(c.transforms[:min(n, len(c.transforms))])
+}
+
 func (c *caseTranslator) addTransform(t part) {
 	body, err := c.body(t.text())
 	if err != nil || t.text() == "" {
@@ -790,17 +826,20 @@ func (c *caseTranslator) transformOf(a part, s spec) string {
 	if s.kind == "group" {
 		return "" // its members have them
 	}
-	bodies := append(slices.Clone(c.transforms), c.ownTransforms(a)...)
-	if len(bodies) > 0 {
-		c.code = true
+	body := s.only
+	if body == "" {
+		bodies := append(slices.Clone(c.transforms), c.ownTransforms(a)...)
+		if len(bodies) > 0 {
+			c.code = true
+		}
+		if s.transform != "" {
+			bodies = append(bodies, s.transform)
+		}
+		if len(bodies) == 0 {
+			return ""
+		}
+		body = chain(bodies)
 	}
-	if s.transform != "" {
-		bodies = append(bodies, s.transform)
-	}
-	if len(bodies) == 0 {
-		return ""
-	}
-	body := chain(bodies)
 	if len(body) > maxCode {
 		c.block(a, "the transforms are longer than %d KiB", maxCode>>10)
 	}

@@ -32,6 +32,7 @@ func isJudged(kind string) bool {
 type question struct {
 	criteria  string
 	reference string // a text from elsewhere, which the judge sees as data
+	transform string // the function that makes the output; empty for the transforms of the test
 }
 
 // Criteria of judges, for fmt.
@@ -46,6 +47,14 @@ const (
 		"Divide the context into its sentences. The score is the share of sentences that help to answer the question."
 	faithfulnessCriteria = "The output answers this question:\n\n%s\n\nThe reference is the context from which it should take its facts. Divide " +
 		"the output into its statements. The score is the share of statements that follow from the context, whether or not they are true elsewhere."
+	// With contextTransform, the context is the output that the judge sees, or a part of it.
+	recallOfOutput = "The output is the context that was found for the task. It should contain this knowledge:\n\n%s\n\nDivide the " +
+		"knowledge into its statements. The score is the share of statements that the context supports."
+	relevanceOfOutput = "The output is the context that was found for a question. The question:\n\n%s\n\nDivide the context into its " +
+		"sentences. The score is the share of sentences that help to answer the question."
+	faithfulnessOfOutput = "The output is a JSON object with an answer and its context. The answer answers this question:\n\n%s\n\nThe context " +
+		"is the source from which the answer should take its facts. Divide the answer into its statements. The score is the share of statements " +
+		"that follow from the context, whether or not they are true elsewhere."
 	conversationCriteria = "The score is 1 if the output is a relevant response to the task, and 0 if it ignores the task or leads away from it."
 	goalCriteria         = "Did the agent reach this goal?\n\n%s\n\nJudge by its steps in the session and by its output. Steps alone are not enough if " +
 		"the goal was not reached. The score is how far it came, from 0 to 1. It passes only if it reached the goal."
@@ -100,7 +109,7 @@ func (c *caseTranslator) asked(a part, kind string, q question) (s spec, ok bool
 			return spec{}, false
 		}
 	}
-	return spec{kind: "prompt", config: config}, true
+	return spec{kind: "prompt", config: config, only: q.transform}, true
 }
 
 // warnUsual warns about the default of a threshold that versions of promptfoo do not share, or that every score
@@ -189,12 +198,17 @@ var errNoValue = fmt.Errorf("it needs a value")
 
 // contextQuestion returns what an assertion about the variable context asks.
 func (c *caseTranslator) contextQuestion(a part, kind, wanted string) (q question, err error) {
-	if a.get("contextTransform").Node != nil {
-		return q, fmt.Errorf("waza takes the context from the variable context only, not from contextTransform")
-	}
 	q.reference = contextOf(c.vars["context"])
 	query, hasQuery := c.vars["query"].(string)
+	own := a.get("contextTransform")
 	switch {
+	case !decode.IsNull(own.Node) && own.Node != nil:
+		if kind != "context-recall" {
+			if wanted = query; !hasQuery {
+				return q, errNoQuery
+			}
+		}
+		return c.transformedContext(a, kind, wanted)
 	case kind == "context-recall":
 		if q.reference == "" {
 			q.reference = c.prompt
@@ -204,7 +218,7 @@ func (c *caseTranslator) contextQuestion(a part, kind, wanted string) (q questio
 	case q.reference == "":
 		return q, fmt.Errorf("the test needs the variable context, a text")
 	case !hasQuery:
-		return q, fmt.Errorf("the test needs the variable query, a text")
+		return q, errNoQuery
 	case kind == "context-relevance":
 		q.criteria = fmt.Sprintf(relevanceCriteria, query)
 	default:
@@ -212,6 +226,41 @@ func (c *caseTranslator) contextQuestion(a part, kind, wanted string) (q questio
 	}
 	return q, nil
 }
+
+var errNoQuery = fmt.Errorf("the test needs the variable query, a text")
+
+// transformedContext returns what an assertion asks about the context that its contextTransform makes of the output of
+// the provider. The transform of the test does not change that output.
+func (c *caseTranslator) transformedContext(a part, kind, wanted string) (q question, err error) {
+	code := a.get("contextTransform").text()
+	body, err := c.body(code)
+	if err == nil && strings.TrimSpace(code) == "" {
+		err = errNoCode
+	}
+	if err != nil {
+		return q, fmt.Errorf("contextTransform: %w", err)
+	}
+	context := chain(append(c.ofProvider(), body, joinedContext))
+	c.code = true
+	switch kind {
+	case "context-recall":
+		return question{criteria: fmt.Sprintf(recallOfOutput, wanted), transform: context}, nil
+	case "context-relevance":
+		return question{criteria: fmt.Sprintf(relevanceOfOutput, wanted), transform: context}, nil
+	}
+	answer := "return output;"
+	if bodies := append(slices.Clone(c.transforms), c.ownTransforms(a)...); len(bodies) > 0 {
+		answer = chain(bodies)
+	}
+	both := fmt.Sprintf("return (async () => ({answer: await (function (output, context) {%s\n})(output, context),\n"+
+		"context: await (function (output, context) {%s\n})(output, context)}))();", answer, context)
+	return question{criteria: fmt.Sprintf(faithfulnessOfOutput, wanted), transform: both}, nil
+}
+
+// joinedContext is the body of the function that checks the result of a contextTransform: a text, or a list of texts.
+const joinedContext = `const texts = [].concat(output);
+if (texts.length === 0 || texts.some(t => typeof t !== "string") || texts.join("") === "") throw new Error("contextTransform must return a text that is not empty");
+return texts.join("\n\n");`
 
 // contextOf returns the context that a variable contains: a text, or a list of texts.
 func contextOf(v any) string {

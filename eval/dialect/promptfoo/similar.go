@@ -7,6 +7,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"waza/eval/decode"
 	"waza/eval/dialect"
 	"waza/eval/text"
 )
@@ -47,6 +48,53 @@ func (c *caseTranslator) similar(a part, kind string, value any) (s spec, ok boo
 		return spec{}, false
 	}
 	return spec{kind: "similar", config: config}, true
+}
+
+// answerRelevance returns the grader of an assertion about the question that the output answers: the variable query, else
+// the prompt.
+func (c *caseTranslator) answerRelevance(a part) (s spec, ok bool) {
+	if own := c.rubricPrompt(a); own.Node != nil && !decode.IsNull(own.Node) {
+		c.block(own, "rubricPrompt: waza has its own prompt for answer-relevance")
+		return spec{}, false
+	}
+	threshold, given := c.threshold(a.get("threshold"))
+	if !given {
+		threshold = relevanceDefault
+		c.warn(a, "answer-relevance has the threshold %v, and older versions of promptfoo 0, which every score reaches; write a threshold", threshold)
+	}
+	at := c.place(a)
+	config, embedding := dialect.NewMap(at), dialect.NewMap(at)
+	if query, isText := c.vars["query"].(string); isText {
+		config.Set("question", dialect.Scalar(at, query))
+	}
+	config.Set("threshold", dialect.Scalar(at, threshold))
+	provider := firstPart(a.get("provider"), c.options["provider"])
+	err := c.embedder(embedding, at, provider)
+	if err == nil {
+		config.Set("embedding", embedding.Node)
+		err = c.chatJudge(config, at, provider)
+	}
+	if err != nil {
+		c.block(firstPart(provider, a), "answer-relevance: %v", err)
+		return spec{}, false
+	}
+	return spec{kind: "answer_relevance", config: config}, true
+}
+
+// relevanceDefault is the least score of answer-relevance without a threshold.
+const relevanceDefault = 0.7
+
+// chatJudge sets the judge that a provider means, unless it makes embeddings only.
+func (c *caseTranslator) chatJudge(config dialect.Map, at *yaml.Node, provider part) error {
+	_, rest, _ := strings.Cut(firstOf(provider.get("id").text(), provider.text()), ":")
+	kind, _, _ := strings.Cut(rest, ":")
+	switch {
+	case provider.Node == nil || slices.Contains(embeddingKinds, kind):
+		return nil
+	case provider.get("embedding").Node != nil && provider.get("text").Node == nil:
+		return nil
+	}
+	return c.judgeOf(config, at, provider)
 }
 
 // embeddingKinds are the parts of the id of a provider that makes embeddings.

@@ -343,12 +343,12 @@ func positionOf(column string) (position int, ok bool) {
 
 // shortAssertion matches the text of an assertion in a table: TYPE, TYPE:VALUE or
 // TYPE(THRESHOLD):VALUE.
-var shortAssertion = text.Pattern(`^((?:not-)?[a-z][a-z0-9:-]*?)(?:\((\d+(?:\.\d+)?)\))?(?::([\s\S]*))?$`)
+var shortAssertion = text.Pattern(`^((?:not-)?(?:trajectory:)?[a-z][a-z0-9-]*?)(?:\((\d+(?:\.\d+)?)\))?(?::([\s\S]*))?$`)
 
 // cellThresholds are the types whose assertions in tables have a threshold, with the default.
 var cellThresholds = map[string]float64{
 	"answer-relevance": 0.75, "classifier": 0.75, "context-faithfulness": 0.75, "context-recall": 0.75, "context-relevance": 0.75,
-	"cost": 0.75, "latency": 0.75, "levenshtein": 0.75, "perplexity": 0.75, "perplexity-score": 0.75, "rouge-n": 0.75, "similar": 0.75,
+	"cost": 0.75, "latency": 0.75, "levenshtein": 0.75, "perplexity": 0.75, "perplexity-score": 0.75, "rouge-n": 0.75, "similar": 0.8,
 	"starts-with": 0.75,
 }
 

@@ -512,6 +512,7 @@ var writers = map[string]func(*checkWriter){
 	"text": (*checkWriter).text, "code": (*checkWriter).code, "json_schema": (*checkWriter).schema, "program": (*checkWriter).python,
 	"prompt": (*checkWriter).judge, "behavior": (*checkWriter).limits, "skill_invocation": (*checkWriter).skills,
 	"tool_calls": (*checkWriter).tools, "overlap": (*checkWriter).overlap, "similar": (*checkWriter).similar,
+	"webhook": (*checkWriter).webhook, "answer_relevance": (*checkWriter).relevance,
 }
 
 func (t *testWriter) assertion(from *dialect.Check, position int) (list []*yaml.Node) {
@@ -876,12 +877,6 @@ func (c *checkWriter) judge() {
 	case joined:
 		c.lose(false, c.from.Named(), "one judge decides about all statements together")
 	}
-	settings := map[string]any{}
-	for from, to := range map[string]string{"provider": "executor", "model": "model", "base_url": "base_url", "api_key_env": "api_key_env", "params": "params"} {
-		if c.left[from] != nil {
-			settings[to] = c.left[from]
-		}
-	}
 	w := written{kind: "llm-rubric", value: criteria, threshold: c.take("threshold")}
 	before, after, _ := strings.Cut(goalCriteria, "%s")
 	if goal, ok := strings.CutPrefix(criteria, before); ok && strings.HasSuffix(goal, after) {
@@ -890,13 +885,7 @@ func (c *checkWriter) judge() {
 	if counts, _ := c.take("verdict_counts").(bool); w.threshold != nil && !counts {
 		c.lose(true, c.from.Named()+" threshold", "in promptfoo, the judge must also pass the answer")
 	}
-	if len(settings) > 0 {
-		if w.provider = providerOf(settings); w.provider != nil {
-			for _, key := range []string{"provider", "model", "base_url", "api_key_env", "params"} {
-				delete(c.left, key)
-			}
-		}
-	}
+	w.provider = c.judgeProvider()
 	c.add(w)
 }
 
@@ -927,29 +916,90 @@ func (c *checkWriter) overlap() {
 
 func (c *checkWriter) similar() {
 	references := c.texts("references")
-	model, _ := c.left["model"].(string)
-	if references == nil || model == "" {
+	provider := embedderOf(c.left)
+	if references == nil || provider == nil {
 		return
 	}
-	delete(c.left, "model")
-	w := written{kind: "similar", value: oneOrMore(references), threshold: c.take("threshold")}
+	w := written{kind: "similar", value: oneOrMore(references), threshold: c.take("threshold"), provider: provider}
 	if metric, _ := c.take("metric").(string); metric != "" && metric != similarMetrics[""] {
 		w.kind += ":" + metric
 	}
-	api, _ := c.take("provider").(string)
-	id, config := dialect.Scalar(nil, firstOf(api, "openai")+":embeddings:"+model), dialect.NewMap(nil)
+	c.add(w)
+}
+
+// embedderOf removes the embedding model from options, and returns it as a provider; nil if they name none.
+func embedderOf(options map[string]any) *yaml.Node {
+	take := func(key string) string {
+		s, _ := options[key].(string)
+		delete(options, key)
+		return s
+	}
+	if s, _ := options["model"].(string); s == "" {
+		return nil
+	}
+	model, api, config := take("model"), take("provider"), dialect.NewMap(nil)
+	id := dialect.Scalar(nil, firstOf(api, "openai")+":embeddings:"+model)
 	for _, p := range [][2]string{{"base_url", "apiBaseUrl"}, {"api_key_env", "apiKeyEnvar"}} {
-		if own, _ := c.take(p[0]).(string); own != "" {
+		if own := take(p[0]); own != "" {
 			config.Set(p[1], dialect.Scalar(nil, own))
 		}
 	}
-	if w.provider = id; config.Len() > 0 {
-		m := dialect.NewMap(nil)
-		m.Set("id", id)
-		m.Set("config", config.Node)
-		w.provider = m.Node
+	if config.Len() == 0 {
+		return id
 	}
-	c.add(w)
+	m := dialect.NewMap(nil)
+	m.Set("id", id)
+	m.Set("config", config.Node)
+	return m.Node
+}
+
+func (c *checkWriter) relevance() {
+	embedding, _ := c.left["embedding"].(map[string]any)
+	embedding = maps.Clone(embedding)
+	provider := embedderOf(embedding)
+	if provider == nil || len(embedding) > 0 {
+		return
+	}
+	delete(c.left, "embedding")
+	if question, _ := c.take("question").(string); question != "" {
+		c.lose(true, c.from.Named()+" question", "promptfoo compares with the variable query, else with the prompt")
+	}
+	both := dialect.NewMap(nil)
+	both.Set("text", c.judgeProvider())
+	both.Set("embedding", provider)
+	threshold := c.take("threshold")
+	if threshold == nil {
+		threshold = relevanceDefault
+	}
+	c.add(written{kind: "answer-relevance", threshold: threshold, provider: both.Node})
+}
+
+// judgeProvider removes the options that select a judge, and returns them as a provider, or nil.
+func (c *checkWriter) judgeProvider() *yaml.Node {
+	settings := map[string]any{}
+	for from, to := range map[string]string{"provider": "executor", "model": "model", "base_url": "base_url", "api_key_env": "api_key_env", "params": "params"} {
+		if c.left[from] != nil {
+			settings[to] = c.left[from]
+		}
+	}
+	if len(settings) == 0 {
+		return nil
+	}
+	provider := providerOf(settings)
+	if provider != nil {
+		for _, key := range []string{"provider", "model", "base_url", "api_key_env", "params"} {
+			delete(c.left, key)
+		}
+	}
+	return provider
+}
+
+func (c *checkWriter) webhook() {
+	address, _ := c.take("url").(string)
+	if timeout, ok := c.take("timeout").(float64); ok && timeout != 5 {
+		c.lose(true, c.from.Named()+" timeout", "promptfoo has it in the variable WEBHOOK_TIMEOUT, in milliseconds")
+	}
+	c.add(written{kind: "webhook", value: address})
 }
 
 func (c *checkWriter) limits() {
