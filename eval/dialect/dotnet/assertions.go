@@ -60,7 +60,7 @@ func (s *scenario) addAssertion(a *yaml.Node, kind string) {
 	case "file_contains", "file_not_contains":
 		s.addContent(a, kind)
 	case "run_command_and_assert":
-		s.block(a, "run_command_and_assert is not supported; use a grader of the type program")
+		s.addCommand(a)
 	default:
 		s.fault(a, "unknown assertion type %q", text.Clip(kind, 60))
 		return
@@ -68,6 +68,124 @@ func (s *scenario) addAssertion(a *yaml.Node, kind string) {
 	s.warnUnknown(a, "type", "value", "pattern", "path", "command_to_run", "command_arguments", "expected_exit_code",
 		"expected_std_output_contains", "expected_std_error_contains", "expected_std_output_matches",
 		"expected_std_error_matches", "command_timeout")
+}
+
+// anyExitCode starts a program whose exit code does not count, but which must exist.
+const anyExitCode = `command -v -- "$1" >/dev/null || exit 127; "$@" || true`
+
+// addCommand adds a program that runs in the workspace, in which letter case does not count. Its exit code
+// counts only if the assertion has one.
+func (s *scenario) addCommand(a *yaml.Node) {
+	command := s.need(a, "command_to_run")
+	if command == nil {
+		return
+	}
+	get := func(key string) *yaml.Node {
+		if n := decode.Follow(decode.Lookup(a, key)); strings.TrimSpace(dialect.TextOf(n)) != "" {
+			return n
+		}
+		return nil
+	}
+	code := decode.Follow(decode.Lookup(a, "expected_exit_code"))
+	if decode.IsNull(code) {
+		code = nil
+	}
+	expect, patterns := dialect.NewMap(a), map[string]*yaml.Node{}
+	for _, e := range []struct{ key, option string }{
+		{"expected_std_output_contains", "stdout_matches"}, {"expected_std_output_matches", "stdout_matches"},
+		{"expected_std_error_contains", "stderr_matches"}, {"expected_std_error_matches", "stderr_matches"},
+	} {
+		n := get(e.key)
+		if n == nil {
+			continue
+		}
+		expression := regexp.QuoteMeta(n.Value)
+		if strings.HasSuffix(e.key, "_matches") {
+			if expression = n.Value; !s.isPortable(n) {
+				return
+			}
+		}
+		if patterns[e.option] == nil {
+			patterns[e.option] = dialect.List(n)
+			expect.Set(e.option, patterns[e.option])
+		}
+		patterns[e.option].Content = append(patterns[e.option].Content, dialect.Scalar(n, "(?i)"+expression))
+	}
+	if code == nil && expect.Len() == 0 {
+		s.fault(a, "an assertion of the type run_command_and_assert needs expected_exit_code, or a condition on the output")
+		return
+	}
+	words := append([]string{command.Value}, argumentsOf(dialect.TextOf(get("command_arguments")))...)
+	if code == nil {
+		words = append([]string{"sh", "-c", anyExitCode, "sh"}, words...)
+	} else {
+		expect.Set("exit_code", dialect.Scalar(code, s.whole(code, "expected_exit_code")))
+	}
+	if len(patterns) > 0 {
+		expect.Set("syntax", dialect.Scalar(a, "javascript"))
+	}
+	name := strings.TrimSpace("run_command_and_assert " + command.Value + " " + dialect.TextOf(get("command_arguments")))
+	options := s.addGrader(a, name, "program", "command", dialect.Scalar(command, words[0]))
+	if len(words) > 1 {
+		options.Set("args", dialect.Texts(a, words[1:]...))
+	}
+	options.Set("trust_workspace", dialect.Scalar(a, true))
+	options.Set("network", dialect.Scalar(a, true))
+	limit := cmp.Or(s.positive(a, "command_timeout"), s.positive(s.node, "timeout"), defaultTimeout)
+	options.Set("timeout", dialect.Scalar(a, limit))
+	options.Set("expect", expect.Node)
+}
+
+// whole returns a whole number; 0 after it reported something else.
+func (s *scenario) whole(n *yaml.Node, key string) int {
+	var value int
+	if n.Kind != yaml.ScalarNode || n.Decode(&value) != nil {
+		s.fault(n, "%s must be a whole number, got %s", key, decode.Describe(n))
+	}
+	return value
+}
+
+// argumentsOf splits arguments like .NET: double quotes group words, two of them in a group are one, and a
+// backslash escapes only a double quote, or backslashes before one.
+func argumentsOf(line string) (words []string) {
+	var word strings.Builder
+	started, quoted := false, false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '\\':
+			n := len(line[i:]) - len(strings.TrimLeft(line[i:], `\`))
+			started = true
+			if i += n; i == len(line) || line[i] != '"' {
+				word.WriteString(strings.Repeat(`\`, n))
+				i--
+				continue
+			}
+			word.WriteString(strings.Repeat(`\`, n/2))
+			if n%2 == 1 {
+				word.WriteByte('"')
+				continue
+			}
+			i--
+		case c == '"' && quoted && i+1 < len(line) && line[i+1] == '"':
+			word.WriteByte('"')
+			i++
+		case c == '"':
+			quoted, started = !quoted, true
+		case (c == ' ' || c == '\t') && !quoted:
+			if started {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			started = false
+		default:
+			word.WriteByte(c)
+			started = true
+		}
+	}
+	if started {
+		words = append(words, word.String())
+	}
+	return words
 }
 
 // need returns the text of a key that an assertion needs, or nil.
@@ -89,14 +207,22 @@ func (s *scenario) addPattern(a *yaml.Node, kind string) {
 	if n == nil {
 		return
 	}
-	unescaped := strings.ReplaceAll(n.Value, `\\`, "") // an escaped backslash is no part of what follows
-	if part := onlyDotNet().FindString(unescaped); part != "" {
-		s.block(n, "the pattern has %q, which only .NET reads that way", text.Clip(part, 20))
+	if !s.isPortable(n) {
 		return
 	}
 	option := map[string]string{"output_matches": "regex_match", "output_not_matches": "regex_not_match"}[kind]
 	options := s.addGrader(a, kind+" "+n.Value, "text", option, dialect.Texts(n, "(?i)"+n.Value))
 	options.Set("syntax", dialect.Scalar(n, "javascript"))
+}
+
+// isPortable reports whether JavaScript reads a pattern as .NET does. If not, it blocks the scenario.
+func (s *scenario) isPortable(n *yaml.Node) bool {
+	unescaped := strings.ReplaceAll(n.Value, `\\`, "") // an escaped backslash is no part of what follows
+	part := onlyDotNet().FindString(unescaped)
+	if part != "" {
+		s.block(n, "the pattern has %q, which only .NET reads that way", text.Clip(part, 20))
+	}
+	return part == ""
 }
 
 // addContent adds a check of the content of files: one that the pattern matches contains the value, or

@@ -27,6 +27,8 @@ type ProgramExpectation struct {
 	StdoutMatches []string `yaml:"stdout_matches"`
 	// Regular expressions that must not match anywhere in its standard output.
 	StdoutNotMatches []string `yaml:"stdout_not_matches"`
+	// Regular expressions that must match somewhere in its standard error.
+	StderrMatches []string `yaml:"stderr_matches" json:",omitempty"`
 	// Syntax of the regular expressions: that of Go (RE2), or that of JavaScript, where flags such as
 	// (?i) at the start apply to the whole expression and a search of more than a second is an error.
 	Syntax pattern.Syntax `yaml:"syntax" json:",omitempty" jsonschema:"enum=re2,enum=javascript,default=re2"`
@@ -43,7 +45,9 @@ func (e *ProgramExpectation) check(c *eval.Check) {
 			}
 		}
 	}
-	for key, list := range map[string][]string{"stdout_matches": e.StdoutMatches, "stdout_not_matches": e.StdoutNotMatches} {
+	for key, list := range map[string][]string{
+		"stdout_matches": e.StdoutMatches, "stdout_not_matches": e.StdoutNotMatches, "stderr_matches": e.StderrMatches,
+	} {
 		for i, want := range list {
 			c.Pattern(decode.At("expect", key, i), e.Syntax, want)
 		}
@@ -53,7 +57,7 @@ func (e *ProgramExpectation) check(c *eval.Check) {
 // An outputTest is a ProgramExpectation ready for use.
 type outputTest struct {
 	*ProgramExpectation
-	matches, notMatches []*pattern.Pattern
+	matches, notMatches, errMatches []*pattern.Pattern
 }
 
 func (e *ProgramExpectation) compile() (*outputTest, error) {
@@ -61,7 +65,7 @@ func (e *ProgramExpectation) compile() (*outputTest, error) {
 	for _, list := range []struct {
 		texts []string
 		to    *[]*pattern.Pattern
-	}{{e.StdoutMatches, &t.matches}, {e.StdoutNotMatches, &t.notMatches}} {
+	}{{e.StdoutMatches, &t.matches}, {e.StdoutNotMatches, &t.notMatches}, {e.StderrMatches, &t.errMatches}} {
 		for _, expression := range list.texts {
 			p, err := pattern.Compile(e.Syntax, expression)
 			if err != nil {
@@ -103,15 +107,22 @@ func (e *outputTest) score(s *grader.Subject, code int, stdout, stderr *proc.Tai
 			t.Presence(fmt.Sprintf("%s contains %s", out.name, want), complaint, cut(out.said))
 		}
 	}
-	for i, p := range e.matches {
-		_, found, err := p.Find(stdout.String())
-		if complaint = ""; err != nil {
-			return grader.Score{}, executor.Permanent(err)
+	for _, out := range []struct {
+		name     string
+		said     *proc.Tail
+		patterns []*pattern.Pattern
+		texts    []string
+	}{{"standard output", stdout, e.matches, e.StdoutMatches}, {"standard error", stderr, e.errMatches, e.StderrMatches}} {
+		for i, p := range out.patterns {
+			_, found, err := p.Find(out.said.String())
+			if complaint = ""; err != nil {
+				return grader.Score{}, executor.Permanent(err)
+			}
+			if !found {
+				complaint = fmt.Sprintf("the %s does not match /%s/: %s", out.name, out.texts[i], grader.Excerpt(out.said.String()))
+			}
+			t.Presence(out.name+" matches "+out.texts[i], complaint, cut(out.said))
 		}
-		if !found {
-			complaint = fmt.Sprintf("the standard output does not match /%s/: %s", e.StdoutMatches[i], grader.Excerpt(stdout.String()))
-		}
-		t.Presence("standard output matches "+e.StdoutMatches[i], complaint, cut(stdout))
 	}
 	for i, p := range e.notMatches {
 		m, found, err := p.Find(stdout.String())
