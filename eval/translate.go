@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -68,10 +69,36 @@ func (s *Suite) Node() (*yaml.Node, error) {
 		if err != nil {
 			return nil, err
 		}
+		s.movePrograms(task, filepath.Dir(t.Source.Path))
 		tasks.Content = append(tasks.Content, task)
 	}
 	s.addComments(root.Node, dialect.Items(tasks))
 	return root.Node, nil
+}
+
+// movePrograms changes the paths of programs beside the file of a task, which are graders, so that they are
+// relative to the suite.
+func (s *Suite) movePrograms(task *yaml.Node, dir string) {
+	if dir == s.Dir {
+		return
+	}
+	for _, g := range dialect.Items(decode.Lookup(task, "graders")) {
+		config := decode.Lookup(g, "config")
+		command := decode.Lookup(config, "command")
+		if dialect.TextOf(decode.Lookup(g, "type")) != "program" || dialect.TextOf(command) == "" {
+			continue
+		}
+		nodes := append([]*yaml.Node{command}, dialect.Items(decode.Lookup(config, "args"))...)
+		words := make([]string, len(nodes))
+		for i, n := range nodes {
+			words[i] = dialect.TextOf(n)
+		}
+		if i, file := dialect.ProgramFile(dir, words); i >= 0 {
+			if rel, err := filepath.Rel(s.Dir, file); err == nil {
+				nodes[i].Value = filepath.ToSlash(rel)
+			}
+		}
+	}
 }
 
 // addComments adds the findings of the translation as comments: before the first task that comes from their

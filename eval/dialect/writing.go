@@ -114,15 +114,20 @@ func (d *Document) Relative(path string) string {
 // ProgramFile finds the word of a command line that names a file in the directory of the suite: the program,
 // or the script of an interpreter. It returns the path of the file, and -1 without such a file.
 func (d *Document) ProgramFile(words []string) (index int, file string) {
+	return ProgramFile(d.Dir, words)
+}
+
+// ProgramFile is like [Document.ProgramFile] for files in a directory.
+func ProgramFile(dir string, words []string) (index int, file string) {
 	for _, i := range []int{0, files.ScriptIndex(words)} {
-		f, err := os.OpenInRoot(d.Dir, filepath.FromSlash(words[i]))
+		f, err := os.OpenInRoot(dir, filepath.FromSlash(words[i]))
 		if err != nil {
 			continue
 		}
 		info, err := f.Stat()
 		f.Close()
 		if err == nil && info.Mode().IsRegular() {
-			return i, filepath.Join(d.Dir, filepath.FromSlash(words[i]))
+			return i, filepath.Join(dir, filepath.FromSlash(words[i]))
 		}
 	}
 	return -1, ""

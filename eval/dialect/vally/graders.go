@@ -83,7 +83,7 @@ func (s *stimulus) grader(n *yaml.Node) *yaml.Node {
 	reasons := len(s.blocked)
 	translate, known := kinds[c.vally]
 	if !known {
-		s.block(n, decode.CodeUnknownGrader, "waza does not have Vally's grader %q", text.Clip(c.vally, 60))
+		s.block(n, decode.CodeUnknownGrader, "%s", unknownGrader(c.vally))
 		return nil
 	}
 	for _, p := range dialect.Pairs(n) {
@@ -109,6 +109,19 @@ func (s *stimulus) grader(n *yaml.Node) *yaml.Node {
 		return nil
 	}
 	return c.build()
+}
+
+// unknownGrader explains why waza cannot decide a grader, and how to replace it.
+func unknownGrader(kind string) string {
+	switch kind {
+	case "":
+		return "a grader has no type"
+	case "pairwise":
+		return "Vally removed the grader pairwise; compare two runs with `waza compare`, or let `waza convert` write an eval.yaml and " +
+			"give a grader of the type prompt mode: pairwise"
+	}
+	return fmt.Sprintf("%q is no grader that comes with Vally, and waza does not load those of plugins; write it as a grader of the type program",
+		text.Clip(kind, 60))
 }
 
 // build returns the grader.
@@ -176,7 +189,7 @@ func (c *check) option(keys ...string) *yaml.Node {
 
 // required returns the text of an option that a grader needs; nil after it blocked the stimulus.
 func (c *check) required(keys ...string) *yaml.Node {
-	n := c.option(keys...)
+	n := c.filled(c.option(keys...))
 	if dialect.TextOf(n) == "" {
 		at := n
 		if at == nil {
@@ -205,6 +218,10 @@ func (c *check) flag(key string, standard bool) bool {
 func (c *check) pattern(key string) *yaml.Node {
 	n := c.required(key)
 	if n == nil {
+		return nil
+	}
+	if name := parameterIn(n.Value); name != "" {
+		c.cannot(n, "needs the parameter %s, and waza has no --param; write ${%s=VALUE}", name, name)
 		return nil
 	}
 	if _, err := pattern.Compile(pattern.JavaScript, n.Value); err != nil {

@@ -35,7 +35,7 @@ func (c *check) prompt() {
 // judge returns the options of a judge, without its model.
 func (c *check) judge() dialect.Map {
 	config := dialect.NewMap(c.node)
-	at := c.option("prompt")
+	at := c.filled(c.option("prompt"))
 	criteria := dialect.TextOf(at)
 	if criteria == "" {
 		at, criteria = c.get("rubric"), c.rubric()
@@ -115,7 +115,7 @@ func (c *check) rubric() string {
 	}
 	var b strings.Builder
 	for _, item := range dialect.Items(n) {
-		criterion := dialect.TextOf(item)
+		criterion := dialect.TextOf(c.filled(item))
 		if criterion == "" {
 			c.cannot(item, "needs texts in rubric, got %s", describe(item))
 			continue

@@ -10,7 +10,7 @@ import (
 
 // runCommand runs a command in the workspace. Without args it is a command of the shell.
 func (c *check) runCommand() {
-	command, args := c.required("command"), c.texts("args")
+	command, args := c.command("command"), c.texts("args")
 	if command == nil {
 		return
 	}
@@ -31,6 +31,16 @@ func (c *check) runCommand() {
 	c.inWorkspace()
 }
 
+// command returns an option with a command, as written: ${NAME} in it is for the shell.
+func (c *check) command(key string) *yaml.Node {
+	n := c.option(key)
+	if dialect.TextOf(n) == "" {
+		c.cannot(firstOf(n, c.node), "needs a text as %s", key)
+		return nil
+	}
+	return n
+}
+
 // The variables of Vally's program.
 const (
 	workspaceVariable = "EVALUATE_WORKSPACE"
@@ -39,7 +49,7 @@ const (
 
 // program runs a program that decides. It finds the workspace and a file about the trial through variables.
 func (c *check) program() {
-	command, args := c.required("program"), c.texts("args")
+	command, args := c.command("program"), c.texts("args")
 	if command == nil {
 		return
 	}

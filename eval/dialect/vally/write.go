@@ -379,6 +379,12 @@ func (s *stimulusWriter) setPrompts() {
 	if s.Templates && strings.Contains(strings.Join(all, ""), "{{") {
 		s.lose(true, "prompt", "prompts have no template variables")
 	}
+	for _, found := range parameter().FindAllStringSubmatch(strings.Join(all, "\n"), -1) {
+		if found[2] != "" {
+			s.lose(true, "prompt", "Vally replaces "+found[0]+" by a parameter")
+			break
+		}
+	}
 	if len(all) == 1 {
 		s.to.Set("prompt", dialect.Scalar(nil, all[0]))
 		return
