@@ -117,8 +117,7 @@ func unknownGrader(kind string) string {
 	case "":
 		return "a grader has no type"
 	case "pairwise":
-		return "Vally removed the grader pairwise; compare two runs with `waza compare`, or let `waza convert` write an eval.yaml and " +
-			"give a grader of the type prompt mode: pairwise"
+		return "Vally removed the grader pairwise; compare runs with waza compare, or use waza's grader prompt with mode: pairwise"
 	}
 	return fmt.Sprintf("%q is no grader that comes with Vally, and waza does not load those of plugins; write it as a grader of the type program",
 		text.Clip(kind, 60))
