@@ -91,6 +91,7 @@ func calls(t *testing.T, state string, names ...string) string {
 	s = regexp.MustCompile(`source=[^|]*/waza-containers-[\d-]+/`).ReplaceAllString(s, "source=ENTRANCES/")
 	s = regexp.MustCompile(`(\|--mount=type=bind,source=[^|]*,target=/\.waza/(waza|lib/[^|]*),readonly)+`).ReplaceAllString(s, "|WAZA")
 	s = regexp.MustCompile(`(/\.waza/lib/loader\|--library-path\|/\.waza/lib\|)?/\.waza/waza\|`).ReplaceAllString(s, "/.waza/waza|")
+	s = regexp.MustCompile(`(\|--ulimit=nofile=\d+:\d+)?\|--ulimit=nproc=\d+:\d+`).ReplaceAllString(s, "|LIMITS")
 	s = regexp.MustCompile(`waza-built:\w+`).ReplaceAllString(s, "waza-built:HASH")
 	return s
 }
@@ -336,6 +337,8 @@ func TestFaults(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(state, "fails-"+test.command), []byte("no luck\n"), 0o600))
 			_, err := run(t, c, container.Box{Image: container.Image{Name: "debian:12"}}, program(t.TempDir(), "true"))
 			require.EqualError(t, err, test.want)
+			_, isEnd := errors.AsType[*proc.ExitError](err)
+			require.False(t, isEnd, "a fault of the engine is not the end of the program")
 			c.Close()
 			left, err := filepath.Glob(filepath.Join(state, "waza-*"))
 			require.NoError(t, err)
@@ -439,6 +442,20 @@ func TestAbandoned(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{filepath.Join(os.TempDir(), fmt.Sprintf("waza-containers-%d-0-1-1", os.Getpid()))}, left)
 	require.Contains(t, string(text), fmt.Sprintf("docker|rm|--force|--volumes|waza-%d-1-1-7|waza-%d-1-1-2\n", ended.Process.Pid, os.Getpid()))
+}
+
+// podman can fail to remove a container whose monitor was killed with waza, but only once.
+func TestAbandonedOfPodman(t *testing.T) {
+	state := standIn(t, "podman")
+	t.Setenv(container.RuntimeVariable, "podman")
+	ended := exec.Command("true")
+	require.NoError(t, ended.Run())
+	require.NoError(t, os.WriteFile(filepath.Join(state, "list"), fmt.Appendf(nil, "waza-%d-1-1-7\n", ended.Process.Pid), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(state, "fails-once-rm"), nil, 0o600))
+	open(t).Close()
+	text, err := os.ReadFile(filepath.Join(state, "calls"))
+	require.NoError(t, err)
+	require.Equal(t, 2, strings.Count(string(text), "podman|rm|"))
 }
 
 // archive returns an archive with entries.

@@ -5,11 +5,14 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 
 	"waza/runner/sandbox/internal/pids"
 )
@@ -261,6 +264,8 @@ func (c *Containers) options(of Box, image string) ([]string, error) {
 	}
 	if e.kind == docker {
 		args = append(args, "--init") // the one of podman is a package of its own
+	} else {
+		args = append(args, "--stop-signal=KILL") // sleep ignores SIGTERM, after which podman rm waits 10 s
 	}
 	if of.Isolated {
 		args = append(args, "--network=none")
@@ -284,10 +289,42 @@ func (c *Containers) options(of Box, image string) ([]string, error) {
 	if n := of.Limits.Files; n > 0 {
 		args = append(args, fmt.Sprintf("--ulimit=nofile=%d:%d", n, n))
 	}
+	args = append(args, e.ownLimits(of.Limits)...)
 	for _, m := range mounts {
 		args = append(args, "--mount="+m.option())
 	}
 	return append(args, "--entrypoint=sleep", image, sleepTime), nil
+}
+
+// ownLimits returns the options with the limits of this process. With any option --ulimit, podman ignores
+// the limits of its configuration, and raises others to a maximum that this process may not be allowed to set.
+func (e *Engine) ownLimits(l Limits) (args []string) {
+	if e.kind != podman || e.isService() || l.FileSize <= 0 && l.Files <= 0 {
+		return nil
+	}
+	for _, r := range []struct {
+		name     string
+		resource int
+		most     uint64 // podman's own maximum
+		given    bool
+	}{{"nofile", unix.RLIMIT_NOFILE, 1 << 20, l.Files > 0}, {"nproc", unix.RLIMIT_NPROC, maxProcesses(), false}} {
+		var own unix.Rlimit
+		if r.given || unix.Getrlimit(r.resource, &own) != nil {
+			continue
+		}
+		most := min(uint64(own.Max), r.most) //nolint:unconvert // it is signed on FreeBSD
+		args = append(args, fmt.Sprintf("--ulimit=%s=%d:%d", r.name, most, most))
+	}
+	return args
+}
+
+// maxProcesses returns the largest number of processes of this machine. podman lowers its own limit to it.
+func maxProcesses() uint64 {
+	text, _ := os.ReadFile("/proc/sys/kernel/pid_max")
+	if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32); err == nil {
+		return n
+	}
+	return 1 << 22 // that of the kernel
 }
 
 // portSetting is the first port on which every user can listen.

@@ -130,12 +130,18 @@ func (e *Engine) Connects() error {
 	}
 	_, server, _ := strings.Cut(e.version, " ")
 	switch {
-	case e.kind == podman && server != "":
+	case e.isService():
 		return fmt.Errorf("%s is connected to a service, which can be on another machine", e)
 	case e.kind == docker && server != kernel():
 		return fmt.Errorf("%s runs containers with another kernel than that of this machine, such as in a virtual machine", e)
 	}
 	return nil
+}
+
+// isService reports whether podman only passes commands to a service.
+func (e *Engine) isService() bool {
+	_, server, _ := strings.Cut(e.version, " ")
+	return e.kind == podman && server != ""
 }
 
 // kernel returns the release of the kernel of this machine.
@@ -165,6 +171,9 @@ func (e *Engine) run(ctx context.Context, limit time.Duration, stdin io.Reader, 
 	err := proc.Run(ctx, proc.Command{Args: append([]string{e.path}, args...), Dir: "/", Stdin: stdin, Stdout: stdout, Stderr: said})
 	if err == nil {
 		return nil
+	}
+	if exit, ok := errors.AsType[*proc.ExitError](err); ok {
+		err = errors.New(exit.Error()) // so that nobody takes it for the end of a program in a container
 	}
 	command := e.String() + " " + args[0]
 	if lines := said.lines(20); lines != "" {

@@ -80,7 +80,11 @@ func (e *Engine) removeAbandoned(ctx context.Context) error {
 			abandoned = append(abandoned, name)
 		}
 	}
-	return e.remove(abandoned...)
+	if err = e.remove(abandoned...); err != nil && e.kind == podman {
+		// The first try can fail because the monitors of the containers ended with waza, and podman waits for them.
+		err = e.remove(abandoned...)
+	}
+	return err
 }
 
 // nameOf returns the name of a container, runOf the run ID in it.

@@ -247,6 +247,10 @@ func (r *running) Wait() error {
 	// A container that has ended already cannot be killed, which is no error. One that still runs is
 	// ended by release.
 	_, _ = c.engine.output(context.Background(), commandTime, "kill", r.box.name)
+	if c.engine.kind == podman {
+		// podman removes the mounts of an ended container in a process of its own, also while others copy from it.
+		_, _ = c.engine.output(context.Background(), commandTime, "wait", "--condition=exited", "--interval=20ms", r.box.name)
+	}
 	if fault := r.box.entrance.close(); fault != nil {
 		return notStarted(fault)
 	}
