@@ -6,10 +6,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/runner"
-	"waza/runner/internal/sandboxtest"
 	"waza/runner/record"
 	"waza/runner/runnertest"
 	"waza/runner/sandbox"
+	"waza/runner/sandbox/sandboxtest"
 )
 
 // A program in a container reports its tool calls on descriptor 3, and a grader there gives its verdict

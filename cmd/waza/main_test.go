@@ -21,6 +21,7 @@ import (
 	"waza/runner/mcptools"
 	"waza/runner/proc/proctest"
 	"waza/runner/sandbox"
+	"waza/runner/sandbox/sandboxtest"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts expect, and the generated documents")
@@ -71,6 +72,21 @@ func TestScript(t *testing.T) {
 func TestAttackScript(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, scripts("testdata/attack"))
+}
+
+// TestPodmanScript runs the scripts of testdata/podman with a real podman. It is skipped where podman does not run.
+func TestPodmanScript(t *testing.T) {
+	variables, err := sandboxtest.Podman(t.TempDir())
+	if err != nil {
+		t.Skip("skipped: podman runs no containers here: ", err)
+	}
+	p := scripts("testdata/podman")
+	setup := p.Setup
+	p.Setup = func(e *testscript.Env) error {
+		e.Vars = append(e.Vars, variables...)
+		return setup(e)
+	}
+	testscript.Run(t, p)
 }
 
 // scripts returns the parameters for scripts in a directory.

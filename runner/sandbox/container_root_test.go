@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/eval/surroundings"
-	"waza/runner/internal/sandboxtest"
 	"waza/runner/record"
 	"waza/runner/sandbox"
 	"waza/runner/sandbox/internal/pids"
+	"waza/runner/sandbox/sandboxtest"
 )
 
 // rootPolicy returns the policy of a suite whose image is a root file system.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner/internal/sandboxtest"
 	"waza/runner/record"
 	"waza/runner/sandbox"
+	"waza/runner/sandbox/sandboxtest"
 )
 
 // An agent in a container works in its workspace, calls the tools of mocks, and reaches only the hosts

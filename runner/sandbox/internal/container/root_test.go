@@ -13,10 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner/internal/sandboxtest"
 	"waza/runner/proc"
 	"waza/runner/sandbox/internal/container"
 	"waza/runner/sandbox/internal/pids"
+	"waza/runner/sandbox/sandboxtest"
 )
 
 // rootFiles returns a root file system, see [sandboxtest.Root]. Bundles are in a directory of the
