@@ -43,8 +43,8 @@ type Task struct {
 	// Overrides config.timeout_seconds; 0 means the suite's value.
 	TimeoutSeconds float64 `yaml:"timeout_seconds" jsonschema:"minimum=0"`
 	// Limit of the agent alone. When it is reached, waza ends the agent, and the graders score what it left;
-	// timeout_seconds, which includes graders, still ends in a timeout. 0 means no limit. Not for tasks with
-	// checkpoints.
+	// timeout_seconds, which includes graders, still ends in a timeout. 0 means no limit. Tasks with checkpoints
+	// have the key at these instead.
 	AgentTimeoutSeconds float64 `yaml:"agent_timeout_seconds" json:",omitempty" jsonschema:"minimum=0"`
 	// Overrides the suite's pass_threshold.
 	PassThreshold *float64 `yaml:"pass_threshold" jsonschema:"minimum=0,maximum=1"`
@@ -160,6 +160,9 @@ type Checkpoint struct {
 	AfterTurn int `yaml:"after_turn" jsonschema:"required,minimum=1"`
 	// Graders to run after that turn. Without any, the checkpoint only prepares the workspace.
 	Graders []*Grader `yaml:"graders"`
+	// Limit of the agent for that turn. When it is reached, waza ends the agent, the graders score what it left,
+	// and the next prompt follows. 0 means no limit.
+	AgentTimeoutSeconds float64 `yaml:"agent_timeout_seconds" json:",omitempty" jsonschema:"minimum=0"`
 	// Action if a grader does not pass. With continue, the trial fails at its end. With stop, it fails
 	// at once, without further prompts and graders. With finish, the agent gets no further prompts, and
 	// the graders of the task follow, also if the grader is optional.

@@ -41,7 +41,7 @@ func (c *taskCheck) check() {
 	}
 	if t.AgentTimeoutSeconds > 0 && len(t.Inputs.Checkpoints) > 0 {
 		c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("agent_timeout_seconds"),
-			"agent_timeout_seconds cannot limit an agent with checkpoints, whose graders would use its time; use timeout_seconds")
+			"agent_timeout_seconds cannot limit an agent with checkpoints, whose graders would use its time; set it at the checkpoints")
 	}
 	t.ContextDir = c.directory(t.ContextDir, decode.At("context_dir"))
 	for i, dir := range t.SkillDirectories {

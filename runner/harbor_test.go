@@ -124,7 +124,7 @@ func runSteps(t *testing.T, edit [2]string, agent func(dir string, num int) erro
 			return "", err
 		}
 		trial.Transcript.Message("user", trial.Prompt)
-		return "done", trial.Converse(ctx, func(num int, _ string) (executor.Outcome, error) {
+		return "done", trial.Converse(ctx, func(_ context.Context, num int, _ string) (executor.Outcome, error) {
 			return executor.Outcome{Output: "done"}, agent(work, num)
 		})
 	})

@@ -21,7 +21,7 @@ import (
 // TEXT", "call TOOL JSON" or
 // "call TOOL JSON -> RESULT", "skill NAME", "message TEXT", "error TEXT", and "say TEXT" for its answer.
 func obeys(ctx context.Context, trial *executor.Trial) (answer string, err error) {
-	err = trial.Converse(ctx, func(_ int, prompt string) (executor.Outcome, error) {
+	err = trial.Converse(ctx, func(_ context.Context, _ int, prompt string) (executor.Outcome, error) {
 		answer = ""
 		trial.Transcript.Message("user", prompt)
 		for order := range strings.SplitSeq(prompt, "; ") {
@@ -332,7 +332,7 @@ func TestVallyTurnsOfOthers(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "x")
 	res := runnertest.RunFile(t, path, eval.Options{JudgeModel: "gpt-5", Executor: "agent"}, record.Request{Executor: "agent", Trials: 1},
 		func(ctx context.Context, trial *executor.Trial) (answer string, err error) {
-			err = trial.Converse(ctx, func(num int, prompt string) (executor.Outcome, error) {
+			err = trial.Converse(ctx, func(_ context.Context, num int, prompt string) (executor.Outcome, error) {
 				trial.Transcript.Message("user", prompt)
 				answer = "a bad answer"
 				if strings.Contains(prompt, "assess our repository") { // the only stimulus with a text

@@ -1,6 +1,14 @@
 package executor
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"waza/runner/proc"
+	"waza/runner/record"
+)
 
 // Turn is the state of an agent after it answered a prompt.
 type Turn struct {
@@ -18,10 +26,16 @@ type Next func(ctx context.Context, turn Turn) (prompt string, more bool, err er
 // Converse calls ask with the prompt of the trial and then with each further prompt. Further
 // prompts come from After or, if After is nil, from FollowUps. It returns the first error of ask
 // or After. Executors that can send several prompts in one session use it.
-func (t *Trial) Converse(ctx context.Context, ask func(num int, prompt string) (Outcome, error)) error {
+//
+// The context of ask ends at the limit of the task for this answer, with an [EndError] as its cause. If ask
+// returns that, its outcome counts, and the conversation continues.
+func (t *Trial) Converse(ctx context.Context, ask func(ctx context.Context, num int, prompt string) (Outcome, error)) error {
 	prompt := t.Prompt
 	for num := 1; ; num++ {
-		out, err := ask(num, prompt)
+		limited, cancel := t.limitAnswer(ctx, num)
+		out, err := ask(limited, num, prompt)
+		_, err = t.TakeEnd(ctx, limited, err)
+		cancel()
 		if err != nil {
 			return err
 		}
@@ -30,6 +44,42 @@ func (t *Trial) Converse(ctx context.Context, ask func(num int, prompt string) (
 			return err
 		}
 	}
+}
+
+// limitAnswer returns a context that ends with an [EndError] at the limit of the agent for the answer to a prompt,
+// if the task has one.
+func (t *Trial) limitAnswer(ctx context.Context, num int) (context.Context, context.CancelFunc) {
+	for _, c := range t.Task.Inputs.Checkpoints {
+		if c.AfterTurn == num && c.AgentTimeoutSeconds > 0 {
+			return LimitAgent(ctx, c.AgentTimeoutSeconds, fmt.Sprintf("agent_timeout_seconds of turn %d", num))
+		}
+	}
+	return ctx, func() {}
+}
+
+// LimitAgent returns a context that ends with an [EndError] after some seconds, which a key of the task sets.
+func LimitAgent(ctx context.Context, seconds float64, key string) (context.Context, context.CancelFunc) {
+	limit := time.Duration(seconds * float64(time.Second))
+	return context.WithTimeoutCause(ctx, limit, &EndError{Reason: fmt.Sprintf("the agent was ended after %v, its %s", limit, key)})
+}
+
+// TakeEnd returns what remains of the error of an agent whose context, limited, is derived from ctx. If waza ended
+// the agent, the transcript records that, and ended is the reason: the error is nil. Faults of waza after the end,
+// such as files that cannot be copied from a container, remain errors.
+func (t *Trial) TakeEnd(ctx, limited context.Context, err error) (ended *EndError, rest error) {
+	if err == nil || ctx.Err() != nil {
+		return nil, err
+	}
+	ended, ok := Ended(limited)
+	if !ok {
+		return nil, err
+	}
+	t.Transcript.Add(record.Entry{Type: record.EntryStop, Text: ended.Reason})
+	caused := errors.Is(err, ended) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	if lost := (*proc.LostError)(nil); !caused || errors.As(err, &lost) {
+		return nil, err
+	}
+	return ended, nil
 }
 
 // Next returns the prompt that follows a turn: that of After, else that of FollowUps.

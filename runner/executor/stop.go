@@ -31,9 +31,14 @@ type EndError struct {
 
 func (e *EndError) Error() string { return e.Reason }
 
+// Ended returns why waza needs nothing more of an agent whose context is ctx; ok is false if it does.
+func Ended(ctx context.Context) (end *EndError, ok bool) {
+	return errors.AsType[*EndError](context.Cause(ctx))
+}
+
 // Decided reports whether a context ended because the verdict of the agent is decided, see [EndError].
 func Decided(ctx context.Context) bool {
-	end, ok := errors.AsType[*EndError](context.Cause(ctx))
+	end, ok := Ended(ctx)
 	return ok && end.Decided
 }
 

@@ -380,6 +380,9 @@ func (d *contents) checkpoints(t *eval.Task) ([]any, error) {
 			return nil, err
 		}
 		list = append(list, c.AfterTurn, c.OnFailure == eval.CheckpointStop, graders)
+		if c.AgentTimeoutSeconds > 0 {
+			list = append(list, "agent_timeout", c.AgentTimeoutSeconds)
+		}
 		if c.OnFailure == eval.CheckpointFinish {
 			list = append(list, c.OnFailure)
 		}

@@ -244,12 +244,13 @@ func TestHashedCheckpoints(t *testing.T) {
 	for _, more := range []string{
 		"", ", on_failure: stop", ", on_failure: finish", ", files: [{path: x, content: a}]", ", files: [{path: x, content: b}]",
 		", files: [{path: y, content: a}]", ", files: [{path: y, source: lib.sh}]", ", setup: [a]", ", setup: [b]",
+		", agent_timeout_seconds: 9",
 	} {
 		files := runnertest.Replace(t, hashed, "prompt: just this",
 			"prompt: just this\ncheckpoints: [{after_turn: 1, graders: [{type: text, config: {contains: [x]}}]"+more+"}]")
 		seen[hashesOf(t, r, runnertest.Load(t, r, files), record.Request{})["b"].Execution] = true
 	}
-	require.Len(t, seen, 9)
+	require.Len(t, seen, 10)
 }
 
 // The keys that decide a trigger test are part of its grading, and change no execution.

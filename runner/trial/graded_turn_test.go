@@ -30,7 +30,7 @@ tasks:
   - {id: one, inputs: {prompt: Make a plan. Stop., follow_up_prompts: [Now do it.]}}
 `, record.Request{}, func(ctx context.Context, t *executor.Trial) (string, error) {
 		answer := ""
-		err := t.Converse(ctx, func(num int, prompt string) (executor.Outcome, error) {
+		err := t.Converse(ctx, func(_ context.Context, num int, prompt string) (executor.Outcome, error) {
 			if num == 2 && t.Task.ID == "one" {
 				return executor.Outcome{}, context.Canceled
 			}

@@ -90,6 +90,9 @@ func (tr *translator) addSteps() {
 			continue
 		}
 		point.Set("graders", dialect.List(nil, g))
+		if at := tr.keyOf(s, "agent", "timeout_sec"); at != nil {
+			point.Set("agent_timeout_seconds", dialect.Scalar(at, tr.agentTimeout(s)))
+		}
 		if decode.Lookup(s.node, "min_reward") != nil {
 			point.Set("on_failure", dialect.Scalar(nil, "finish"))
 		}

@@ -202,8 +202,8 @@ func (tr *translator) seconds(n *yaml.Node, standard float64, key string) float6
 	return f
 }
 
-// addTimeout sets the limit of all agents and verifiers together. The verifier of a task without steps runs
-// after its agent, even if that was ended at its limit.
+// addTimeout sets the limit of all agents and verifiers together. A verifier runs after its agent, even if
+// that was ended at its limit. The limits of agents of steps are those of their checkpoints.
 func (tr *translator) addTimeout() {
 	if at := tr.get("agent", "timeout_sec"); at != nil && !tr.isMulti() {
 		tr.task.Set("agent_timeout_seconds", dialect.Scalar(at, tr.agentTimeout(&tr.steps[0])))

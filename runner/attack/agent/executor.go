@@ -107,7 +107,7 @@ func (x *actor) answer(ctx context.Context, t *executor.Trial, reply func(prompt
 	if _, err := t.Start(); err != nil { // graders look at the workspace
 		return out, err
 	}
-	err = t.Converse(ctx, func(_ int, prompt string) (executor.Outcome, error) {
+	err = t.Converse(ctx, func(ctx context.Context, _ int, prompt string) (executor.Outcome, error) {
 		t.Transcript.Message("user", prompt)
 		if out.Output = reply(prompt); out.Output != "" {
 			t.Transcript.Message("assistant", out.Output)

@@ -273,18 +273,19 @@ func (x *acp) converse(ctx context.Context, t *executor.Trial, a *agent, dir, pr
 		return err
 	}
 	defer func() { s.count(context.WithoutCancel(ctx)) }() // an agent that did not stop in time is dead, and not asked
-	return t.Converse(ctx, func(_ int, text string) (executor.Outcome, error) {
-		if err := s.prompt(ctx, x, preface, text); err != nil {
+	return t.Converse(ctx, func(limited context.Context, _ int, text string) (executor.Outcome, error) {
+		err := s.prompt(limited, x, preface, text)
+		if end := (*executor.EndError)(nil); err != nil && !errors.As(err, &end) {
 			return executor.Outcome{}, err
 		}
 		preface = ""
 		if t.After == nil { // the outcome is needed only at the end
-			return executor.Outcome{}, nil
+			return executor.Outcome{}, err
 		}
 		s.count(ctx)
 		out := rec.outcome()
 		out.Startup = rec.startup(start)
-		return out, nil
+		return out, err
 	})
 }
 

@@ -403,6 +403,33 @@ func TestCancel(t *testing.T) {
 	require.Equal(t, "fine", f.do(t, "say fine"))
 }
 
+// An agent that stops at the limit of a turn gets the next prompt in the same session. Another one is ended.
+func TestLimitOfTurn(t *testing.T) {
+	t.Parallel()
+	f := open(t, setup{})
+	for prompt, fault := range map[string]string{"await-cancel": "", "sleeping": "limit"} {
+		acp.SetGrace(f.exec, 3*time.Minute)
+		if fault != "" {
+			acp.SetGrace(f.exec, 50*time.Millisecond)
+		}
+		tr := f.trial(t, prompt, "say next")
+		tr.Task.Inputs.Checkpoints = []eval.Checkpoint{{AfterTurn: 1, AgentTimeoutSeconds: 1}}
+		outs := []string{}
+		tr.After = func(_ context.Context, turn executor.Turn) (string, bool, error) {
+			outs = append(outs, turn.Outcome.Output)
+			return "say next", turn.Num == 1, nil
+		}
+		_, err := f.exec.Execute(t.Context(), tr)
+		if fault != "" {
+			require.Error(t, err)
+			require.Len(t, outs, 1)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, []string{"cancelled in time", "next"}, outs)
+	}
+}
+
 // A tool that left the process group ends with an agent that dies.
 func TestDeathLeavesNothing(t *testing.T) {
 	t.Parallel()

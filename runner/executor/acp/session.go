@@ -84,8 +84,8 @@ type answer struct {
 }
 
 // prompt runs one turn. A non-empty preface goes before the text. When ctx ends, the agent is
-// asked to cancel and then killed, at the latest after the grace period. It is not killed if the verdict is
-// decided and it ended the turn in time.
+// asked to cancel and then killed, at the latest after the grace period. It is not killed if waza needs nothing
+// more of the turn and the agent ended it in time.
 func (s *session) prompt(ctx context.Context, x *acp, preface, text string) error {
 	a := s.agent
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -109,15 +109,15 @@ func (s *session) prompt(ctx context.Context, x *acp, preface, text string) erro
 	}()
 	select {
 	case r := <-done:
-		if ctx.Err() == nil || executor.Decided(ctx) {
+		if _, ok := executor.Ended(ctx); ok || ctx.Err() == nil {
 			return s.finish(r)
 		}
 	case <-ctx.Done():
 		r, stopped := s.cancel(x.grace, done)
-		if stopped && executor.Decided(ctx) {
+		if end, ok := executor.Ended(ctx); ok && stopped {
 			s.turnEnded(&r.PromptResponse) // it can contain the tokens of the turn
 			s.agent.worked.Store(true)
-			return context.Cause(ctx)
+			return end // another prompt can follow
 		}
 	}
 	cause := context.Cause(ctx)

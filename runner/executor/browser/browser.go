@@ -145,7 +145,7 @@ func (x *assistants) Execute(ctx context.Context, t *executor.Trial) (executor.O
 		return executor.Outcome{}, executor.Permanent(err)
 	}
 	r := &recorder{assistants: x, trial: t}
-	err = t.Converse(ctx, func(num int, prompt string) (executor.Outcome, error) {
+	err = t.Converse(ctx, func(ctx context.Context, num int, prompt string) (executor.Outcome, error) {
 		if n := utf8.RuneCountInString(prompt); n < 1 || n > maxCommand {
 			return r.outcome(), executor.Permanent(fmt.Errorf("the prompt of a browser assistant must have 1 to %d characters, got %d",
 				maxCommand, n))

@@ -263,7 +263,7 @@ func (c *command) Execute(ctx context.Context, t *executor.Trial) (executor.Outc
 			len(instructions), maxInstructions))
 	}
 	var out executor.Outcome
-	err = t.Converse(ctx, func(num int, prompt string) (executor.Outcome, error) {
+	err = t.Converse(ctx, func(ctx context.Context, num int, prompt string) (executor.Outcome, error) {
 		t.Transcript.Message("user", prompt)
 		err := c.turn(ctx, t, message{dir, instructions, prompt, num}, &out)
 		return out, err

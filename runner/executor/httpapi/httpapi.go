@@ -137,7 +137,7 @@ func (a *api) Close() error {
 // Execute sends a request for the prompt and for each follow-up. The last answer is the output.
 func (a *api) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome, error) {
 	var out executor.Outcome
-	err := t.Converse(ctx, func(_ int, prompt string) (executor.Outcome, error) {
+	err := t.Converse(ctx, func(ctx context.Context, _ int, prompt string) (executor.Outcome, error) {
 		t.Transcript.Message("user", prompt)
 		var err error
 		if out.Output, out.OutputDropped, err = a.ask(ctx, t, prompt); err == nil {

@@ -65,7 +65,7 @@ func (m *mock) Close() error { return nil }
 func (m *mock) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome, error) {
 	var out executor.Outcome
 	if m.script == nil {
-		err := t.Converse(ctx, func(_ int, prompt string) (executor.Outcome, error) {
+		err := t.Converse(ctx, func(ctx context.Context, _ int, prompt string) (executor.Outcome, error) {
 			out.Output = canned(t, prompt)
 			recordCall(t, prompt, out.Output)
 			return out, context.Cause(ctx)
@@ -74,7 +74,7 @@ func (m *mock) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome
 	}
 	random := m.random(t)
 	fails := random.Float64() < m.script.ErrorRate
-	err := t.Converse(ctx, func(_ int, prompt string) (executor.Outcome, error) {
+	err := t.Converse(ctx, func(ctx context.Context, _ int, prompt string) (executor.Outcome, error) {
 		if err := pause.For(ctx, m.script.LatencyMS.draw(random)); err != nil {
 			return out, err
 		}

@@ -126,7 +126,7 @@ func (m *model) Execute(ctx context.Context, t *executor.Trial) (executor.Outcom
 	for i := range m.options.Tools {
 		c.Tools = append(c.Tools, m.options.Tools[i].live(t))
 	}
-	err = t.Converse(ctx, func(num int, prompt string) (executor.Outcome, error) {
+	err = t.Converse(ctx, func(ctx context.Context, num int, prompt string) (executor.Outcome, error) {
 		if num == 1 {
 			prompt += files
 		}

@@ -140,7 +140,7 @@ func (r *router) Execute(ctx context.Context, t *executor.Trial) (executor.Outco
 		return n.outcome(r.options.Router.Output, nil), executor.Permanent(err)
 	}
 	m := &meter{Chooser: r.chooser}
-	err = t.Converse(ctx, func(_ int, prompt string) (executor.Outcome, error) {
+	err = t.Converse(ctx, func(ctx context.Context, _ int, prompt string) (executor.Outcome, error) {
 		t.Transcript.Message("user", prompt)
 		routed, err := r.route(ctx, m, clients, message(t, prompt, r.options.Router.Voice))
 		n.add(routed, err)
