@@ -84,7 +84,7 @@ func (s *Suite) caseOf(t *Task) dialect.Case {
 		case "skill_directories":
 			c.Others[i].Value = s.paths(t.SkillDirectories)
 		case "solution":
-			c.Others[i].Value = dialect.Solution{Script: t.Solution.ScriptFile, Files: filesOf(t.Solution.Files), Output: t.Solution.Output}
+			c.Others[i].Value = t.Solution.document()
 		}
 	}
 	for _, key := range setKeys(&t.Inputs, &Inputs{}, "prompt", "prompt_file", "follow_up_prompts", "files") {
@@ -103,6 +103,14 @@ func (s *Suite) caseOf(t *Task) dialect.Case {
 	return c
 }
 
+func (s *Solution) document() dialect.Solution {
+	d := dialect.Solution{Script: s.ScriptFile, Files: filesOf(s.Files), Output: s.Output}
+	for _, turn := range s.FollowUps {
+		d.FollowUps = append(d.FollowUps, dialect.Solution{Script: turn.ScriptFile, Files: filesOf(turn.Files)})
+	}
+	return d
+}
+
 func filesOf(files []InputFile) (list []dialect.File) {
 	for _, f := range files {
 		list = append(list, dialect.File{Path: f.Path, Source: f.Source, Content: f.Content})
@@ -113,7 +121,8 @@ func filesOf(files []InputFile) (list []dialect.File) {
 func checkpointsOf(points []Checkpoint) (list []dialect.CaseCheckpoint) {
 	for _, p := range points {
 		list = append(list, dialect.CaseCheckpoint{
-			AfterTurn: p.AfterTurn, OnFailure: p.OnFailure, Checks: checksOf(p.Graders), Files: filesOf(p.Files), Setup: p.Setup,
+			AfterTurn: p.AfterTurn, AgentTimeout: p.AgentTimeoutSeconds, OnFailure: p.OnFailure, Checks: checksOf(p.Graders),
+			Files: filesOf(p.Files), Setup: p.Setup,
 		})
 	}
 	return list

@@ -81,11 +81,12 @@ type Group struct {
 // A CaseCheckpoint grades a case after a turn, which counts from 1. Lists of them have the key
 // "inputs.checkpoints" of a case.
 type CaseCheckpoint struct {
-	AfterTurn int
-	OnFailure string // "continue" if empty
-	Checks    []Check
-	Files     []File
-	Setup     []string
+	AfterTurn    int
+	AgentTimeout float64 // in seconds; 0 for none
+	OnFailure    string  // "continue" if empty
+	Checks       []Check
+	Files        []File
+	Setup        []string
 }
 
 // A Solution is the known right way to do a case. It has the key "solution" of a case.
@@ -93,6 +94,8 @@ type Solution struct {
 	Script string // absolute path of the script; empty without one
 	Files  []File
 	Output string
+	// FollowUps are the solutions for the follow-up prompts. If there are none, the script runs for each.
+	FollowUps []Solution
 }
 
 // Keys are keys with their values. Writers take those that a format can say, and lose the rest.

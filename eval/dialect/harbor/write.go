@@ -1,10 +1,8 @@
 package harbor
 
 import (
-	"fmt"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,11 +18,20 @@ import (
 type (
 	writtenTask struct {
 		Version     string             `toml:"version"`
+		Strategy    string             `toml:"multi_step_reward_strategy,omitempty"`
 		Task        *writtenHead       `toml:"task,omitempty"`
 		Metadata    map[string]any     `toml:"metadata,omitempty"`
 		Agent       writtenPhase       `toml:"agent,omitempty"`
 		Verifier    writtenPhase       `toml:"verifier"`
 		Environment writtenEnvironment `toml:"environment"`
+		Steps       []writtenStep      `toml:"steps,omitempty"`
+	}
+	writtenStep struct {
+		Name        string             `toml:"name"`
+		MinReward   map[string]float64 `toml:"min_reward,omitempty"`
+		Agent       writtenPhase       `toml:"agent,omitempty"`
+		Verifier    writtenPhase       `toml:"verifier,omitempty"`
+		HealthCheck *writtenHealth     `toml:"healthcheck,omitempty"`
 	}
 	writtenHead struct {
 		Name        string `toml:"name,omitempty"`
@@ -66,7 +73,7 @@ func write(d *dialect.Document) (files []dialect.File, err error) {
 	w := &writer{Document: d, folders: map[string]bool{}}
 	w.servers, _ = dialect.Take[map[string]any](&d.Others, "config.mcp_servers")
 	for i := range d.Cases {
-		t := &taskWriter{writer: w, from: &d.Cases[i], programs: map[string]string{}}
+		t := &taskWriter{writer: w, from: &d.Cases[i]}
 		if err := t.write(); err != nil {
 			return nil, err
 		}
@@ -109,15 +116,15 @@ type taskWriter struct {
 	folder string
 	task   writtenTask
 	files  []dialect.File
-	tests  []string // conditions of the shell, if the task has no tests of its own
+	steps  []*stepWriter // at least one
 	// workdir is the work folder, paths are the folders of the workspace by their absolute paths.
 	workdir string
 	paths   map[string]string
-	limit   float64 // of the verifier, in seconds
-	decided bool    // a folder of tests decides
-	// programs are the files of the suite in the folder of tests, by their names there.
-	programs map[string]string
-	losses   []string
+	// common is the folder of tests that all steps share; empty for none.
+	common string
+	// network is that of the verifiers, as the suite has it; nil before the first one.
+	network any
+	losses  []string
 }
 
 func (t *taskWriter) lose(verdict bool, part, reason string) {
@@ -133,12 +140,20 @@ func (t *taskWriter) copy(name, source string) {
 	t.files = append(t.files, dialect.File{Path: path.Join(t.folder, name), Source: source})
 }
 
+func (t *taskWriter) put(name string, f dialect.File) {
+	if f.Content != nil {
+		t.add(name, *f.Content)
+	} else {
+		t.copy(name, f.Source)
+	}
+}
+
 var unsafeInName = text.Pattern(`[^\pL\pN._-]+`)
 
 func (t *taskWriter) write() error {
 	c := t.from
 	t.setFolder()
-	t.task.Version, t.limit = "1.0", verifierTimeout
+	t.task.Version = "1.0"
 	if len(c.Tags) > 0 {
 		t.task.Metadata = map[string]any{"tags": c.Tags}
 	}
@@ -148,15 +163,8 @@ func (t *taskWriter) write() error {
 	if t.Templates && strings.Contains(c.Prompt, "{{") {
 		t.lose(true, "prompt", "prompts have no template variables")
 	}
-	if len(c.FollowUps) > 0 {
-		t.lose(true, "inputs.follow_up_prompts", "waza writes no tasks with steps")
-	}
-	t.add("instruction.md", c.Prompt)
 	t.setSandbox()
-	for i := range c.Checks {
-		t.check(&c.Checks[i])
-	}
-	t.setTests()
+	t.setSteps()
 	t.setTimes()
 	t.setEnvironment()
 	t.setFiles()
@@ -167,6 +175,11 @@ func (t *taskWriter) write() error {
 			reason = ""
 		}
 		t.lose(true, key.Name, reason)
+	}
+	if t.isMulti() {
+		for _, s := range t.steps {
+			t.task.Steps = append(t.task.Steps, s.written)
+		}
 	}
 	data, err := toml.Marshal(t.task)
 	head := "# waza convert wrote this task.\n"
@@ -235,164 +248,25 @@ func modeOf(n surroundings.Network) (mode string, hosts []string) {
 	return "allowlist", n.Hosts
 }
 
-// check writes a grader: a verifier, or a condition for the script of one.
-func (t *taskWriter) check(c *dialect.Check) {
-	left, part := maps.Clone(c.Config), c.Named()
-	negate, _ := dialect.Take[bool](&c.Others, "negate")
-	optional, _ := dialect.Take[bool](&c.Others, "optional")
-	for _, key := range c.Others {
-		t.lose(true, part+" "+key.Name, "")
-	}
-	if t.Templates && dialect.HasVariable(c.Config) {
-		t.lose(true, part, "verifiers have no template variables")
-	}
-	switch {
-	case optional:
-		t.lose(false, part, "Harbor has one verifier, which decides")
-		return
-	case c.Type == "reward" && !negate && !t.decided && len(t.tests) == 0 && t.reward(left):
-		if c.Name != "reward" || c.Weight != 1 {
-			t.lose(false, part, "the only verifier has neither a name nor a weight")
-		}
-	case c.Type == "program" && t.program(part, left, negate), c.Type == "file" && t.file(left, negate):
-		t.lose(false, part, "it becomes a condition in tests/test.sh")
-	default:
-		t.lose(true, fmt.Sprintf("%s (%s)", part, c.Type), "a verifier is a script: write it as tests/test.sh")
-		return
-	}
-	for _, key := range slices.Sorted(maps.Keys(left)) {
-		t.lose(true, fmt.Sprintf("%s (%s) %s", part, c.Type, key), "")
-	}
-}
-
-// reward writes the folder of tests of a reward. It returns false if there is not one of them.
-func (t *taskWriter) reward(left map[string]any) bool {
-	dirs, _ := dialect.TextsIn(left["tests"])
-	if len(dirs) != 1 {
-		return false
-	}
-	delete(left, "tests")
-	t.copy("tests", absolute(t.Dir, dirs[0]))
-	if workdir, _ := left["workdir"].(string); workdir == t.workdir {
-		delete(left, "workdir")
-	}
-	if limit, ok := dialect.NumberIn(left["timeout"]); ok {
-		t.limit = limit
-		delete(left, "timeout")
-	}
-	if env, ok := left["env"].(map[string]any); ok {
-		t.task.Verifier.Env = env
-		delete(left, "env")
-	}
-	switch network := left["network"].(type) {
-	case string:
-		if network == "none" {
-			t.task.Environment.Network = "no-network"
-			delete(left, "network")
-		}
-	case []any:
-		if hosts, ok := dialect.TextsIn(network); ok {
-			t.task.Environment.Network, t.task.Environment.Hosts = "allowlist", hosts
-			delete(left, "network")
-		}
-	}
-	t.decided = true
-	return true
-}
-
-func absolute(dir, name string) string {
-	name = filepath.FromSlash(name)
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(dir, name)
-}
-
-// program writes a program that runs in the workspace and decides by its exit code.
-func (t *taskWriter) program(part string, left map[string]any, negate bool) bool {
-	command, _ := left["command"].(string)
-	given, _ := left["expect"].(map[string]any)
-	expect := maps.Clone(given)
-	delete(expect, "syntax")
-	code, _ := dialect.NumberIn(expect["exit_code"])
-	if command == "" || left["trust_workspace"] != true || len(expect) > 1 || len(expect) == 1 && (expect["exit_code"] == nil || code != 0) || t.decided {
-		return false
-	}
-	args, _ := dialect.TextsIn(left["args"])
-	words := append([]string{command}, args...)
-	if i, file := t.ProgramFile(words); i >= 0 {
-		words[i] = "/tests/" + t.copyProgram(file)
-		t.lose(false, part, "tests/ has a copy of the program, but not the files that it uses")
-	} else if strings.HasPrefix(filepath.ToSlash(filepath.Clean(command)), "../") {
-		t.lose(true, part, "its program is not in the folder of the suite; copy it to tests/")
-	}
-	if given == nil {
-		t.lose(true, part, "in Harbor, only the exit code decides, and not a verdict that the program prints")
-	}
-	for i, w := range words {
-		words[i] = shellWord(w)
-	}
-	for _, key := range []string{"command", "args", "trust_workspace", "network", "expect"} {
-		delete(left, key)
-	}
-	t.tests = append(t.tests, condition(strings.Join(words, " "), negate))
-	return true
-}
-
-// copyProgram copies a program to the folder of tests, and returns its name there.
-func (t *taskWriter) copyProgram(file string) string {
-	name := filepath.Base(file)
-	for k := 2; name == "test.sh" || t.programs[name] != "" && t.programs[name] != file; k++ {
-		name = strconv.Itoa(k) + "-" + filepath.Base(file)
-	}
-	if t.programs[name] == "" {
-		t.programs[name] = file
-		t.copy("tests/"+name, file)
-	}
-	return name
-}
-
-// file writes the existence of files as conditions.
-func (t *taskWriter) file(left map[string]any, negate bool) bool {
-	for _, key := range slices.Sorted(maps.Keys(left)) {
-		value := left[key]
-		paths, ok := dialect.TextsIn(value)
-		if !ok || key != "must_exist" && key != "must_not_exist" || strings.ContainsAny(strings.Join(paths, ""), "*?[{") || t.decided ||
-			negate && len(paths)+len(left) > 2 {
-			return false
-		}
-		for _, p := range paths {
-			exists := "{ [ -e " + shellWord(p) + " ] || [ -L " + shellWord(p) + " ]; }" // links that lead nowhere exist
-			t.tests = append(t.tests, condition(exists, negate != (key == "must_not_exist")))
-		}
-		delete(left, key)
-	}
-	return true
-}
-
-func condition(command string, negate bool) string {
-	if negate {
-		return "! " + command
-	}
-	return command
-}
-
-// setTests writes tests/test.sh of conditions, all of which must hold.
-func (t *taskWriter) setTests() {
-	switch {
-	case t.decided:
-	case len(t.tests) == 0:
-		t.lose(true, "graders", "nothing decides; write tests/test.sh")
-	default:
-		t.add("tests/test.sh", "#!/bin/sh\ncd "+shellWord(t.workdir)+" || exit 1\nif "+strings.Join(t.tests, " &&\n\t")+
-			"; then\n\techo 1 >/logs/verifier/reward.txt\nelse\n\techo 0 >/logs/verifier/reward.txt\nfi\n")
-	}
-}
-
-// setTimes sets the limits: the limit of a task is that of its agent and its verifier together.
+// setTimes sets the limits of a task without steps: the limit of a task is that of its agent and its verifier
+// together. Steps have limits of their own.
 func (t *taskWriter) setTimes() {
+	if t.isMulti() {
+		t.setStepTimes()
+	} else {
+		t.setTime(t.steps[0])
+	}
+	env := t.task.Environment
+	if a := &t.task.Agent; a.Network == env.Network && slices.Equal(a.Hosts, env.Hosts) {
+		a.Network, a.Hosts = "", nil // the agent has the network of the environment
+	} else if a.Network == "" {
+		a.Network = "public"
+	}
+}
+
+func (t *taskWriter) setTime(s *stepWriter) {
 	total, ok := dialect.Take[float64](&t.from.Others, "timeout_seconds")
-	if agent := total - t.limit; ok && agent > 0 && agent != noAgentTimeout {
+	if agent := total - s.limit; ok && agent > 0 && agent != noAgentTimeout {
 		t.task.Agent.Timeout = agent
 	} else if ok && agent <= 0 {
 		t.task.Agent.Timeout = total
@@ -401,15 +275,10 @@ func (t *taskWriter) setTimes() {
 	if own, ok := dialect.Take[float64](&t.from.Others, "agent_timeout_seconds"); ok && own != noAgentTimeout {
 		t.task.Agent.Timeout = own
 	}
-	if t.limit != verifierTimeout {
-		t.task.Verifier.Timeout = t.limit
+	if s.limit != verifierTimeout {
+		t.task.Verifier.Timeout = s.limit
 	}
-	env := t.task.Environment
-	if a := &t.task.Agent; a.Network == env.Network && slices.Equal(a.Hosts, env.Hosts) {
-		a.Network, a.Hosts = "", nil // the agent has the network of the environment
-	} else if a.Network == "" {
-		a.Network = "public"
-	}
+	t.task.Verifier.Env = s.written.Verifier.Env
 }
 
 // healthCheckOf matches the command that a health check becomes.
@@ -429,20 +298,8 @@ func (t *taskWriter) setEnvironment() {
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		t.setServer(name, servers[name])
 	}
-	for _, key := range c.Others {
-		commands, ok := key.Value.([]string)
-		if !ok || key.Name != "inputs.setup" || len(commands) != 1 {
-			continue
-		}
-		if m := healthCheckOf().FindStringSubmatch(commands[0]); m != nil {
-			h := writtenHealth{Command: strings.ReplaceAll(m[2], `'\''`, "'")}
-			h.Timeout, _ = strconv.ParseFloat(m[1], 64)
-			h.Retries, _ = strconv.Atoi(m[3])
-			h.Interval, _ = strconv.ParseFloat(m[4], 64)
-			t.task.Environment.HealthCheck = &h
-			dialect.Take[[]string](&c.Others, key.Name)
-		}
-		break
+	if commands, ok := dialect.Take[[]string](&c.Others, "inputs.setup"); ok && !t.steps[0].prepare(commands) {
+		c.Others = append(c.Others, dialect.Key{Name: "inputs.setup"})
 	}
 }
 
@@ -472,6 +329,10 @@ func (t *taskWriter) setFiles() {
 	inside := false
 	folders := map[string]bool{}
 	for _, f := range t.from.Files {
+		if first := t.steps[0]; first.setup && f.Path == setupScript {
+			first.addFile(f)
+			continue
+		}
 		name := path.Join("environment/files", f.Path)
 		if abs, ok := strings.CutPrefix(f.Path, outside+"/"); ok {
 			target := t.folderOf("/" + abs)
@@ -483,11 +344,7 @@ func (t *taskWriter) setFiles() {
 		} else {
 			inside = true
 		}
-		if f.Content != nil {
-			t.add(strings.TrimPrefix(name, "/"), *f.Content)
-		} else {
-			t.copy(name, f.Source)
-		}
+		t.put(name, f)
 	}
 	if inside {
 		dockerfile += "COPY files .\n"
@@ -524,16 +381,32 @@ func (t *taskWriter) setSolution() {
 	if solution.Script == "" {
 		return
 	}
-	t.copy("solution/solve.sh", solution.Script)
+	for i, step := range t.steps {
+		turn := solution
+		switch {
+		case i == 0 || len(solution.FollowUps) == 0: // the script runs for each prompt
+		case i <= len(solution.FollowUps):
+			turn = solution.FollowUps[i-1]
+		default:
+			turn = dialect.Solution{}
+		}
+		if turn.Script == "" {
+			t.lose(false, "solution", "a step has none, and waza attack uses solutions only if all steps have one")
+			continue
+		}
+		t.copySolution(step, turn)
+	}
+}
+
+func (t *taskWriter) copySolution(s *stepWriter, solution dialect.Solution) {
+	t.copy(s.path("solution/solve.sh"), solution.Script)
 	for _, f := range solution.Files {
 		name, ok := strings.CutPrefix(f.Path, outside+solutionInside+"/")
 		switch {
 		case !ok:
 			t.lose(false, "solution file "+f.Path, "files of a solution are in "+solutionInside)
-		case f.Content != nil:
-			t.add("solution/"+name, *f.Content)
 		default:
-			t.copy("solution/"+name, f.Source)
+			t.put(s.path("solution/"+name), f)
 		}
 	}
 }

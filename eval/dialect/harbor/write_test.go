@@ -3,6 +3,7 @@ package harbor_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,5 +56,68 @@ tasks:
 	require.Equal(t, []string{
 		`not written: task a: grader "says": in Harbor, only the exit code decides, and not a verdict that the program prints`,
 		`not written: task a: grader "above": its program is not in the folder of the suite; copy it to tests/`,
+	}, lost)
+}
+
+// Turns of a suite become steps. Graders of checkpoints and of the task become tests of their steps.
+func TestWriteSteps(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "s.sh"), []byte("touch a.txt c.txt\n"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "eval.yaml"), []byte(`
+name: a
+tasks:
+  - id: a
+    timeout_seconds: 100
+    inputs:
+      prompt: one
+      follow_up_prompts: [two, three]
+      checkpoints:
+        - after_turn: 1
+          agent_timeout_seconds: 30
+          on_failure: stop
+          graders: [{type: file, name: made, config: {must_exist: [a.txt]}}]
+          files: [{path: in/b.txt, content: b}, {path: setup.sh, content: x}, {path: .outside/etc/x, content: x}]
+          setup: [make]
+        - {after_turn: 2, graders: [{type: text, name: says, config: {contains: [x]}}]}
+        - {after_turn: 3, graders: [{type: file, name: late, config: {must_exist: [d.txt]}}], files: [{path: e, content: e}]}
+    graders: [{type: file, name: end, config: {must_exist: [c.txt]}}]
+    solution: {script: s.sh}
+`), 0o600))
+	suite, found, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{})
+	require.NoError(t, err)
+	require.Empty(t, found.Errors())
+	d := suite.Document(filepath.Join(dir, "out"))
+	list, err := harbor.Dialect().Write(d)
+	require.NoError(t, err)
+	texts, copies := map[string]string{}, 0
+	for _, f := range list {
+		if f.Content != nil {
+			texts[f.Path] = *f.Content
+		} else {
+			copies++
+		}
+	}
+	require.Equal(t, 3, copies) // the solution of each step
+	require.Equal(t, "two", texts["a/steps/step-2/instruction.md"])
+	require.Equal(t, "b", texts["a/steps/step-2/workdir/in/b.txt"])
+	require.Contains(t, texts["a/steps/step-1/tests/test.sh"], "'a.txt'")
+	require.Equal(t, "#!/bin/sh\necho 1 >/logs/verifier/reward.txt\n", texts["a/steps/step-2/tests/test.sh"])
+	require.Contains(t, texts["a/steps/step-3/tests/test.sh"], "{ [ -e 'd.txt' ] || [ -L 'd.txt' ]; } &&\n\t{ [ -e 'c.txt' ]")
+	_, toml, _ := strings.Cut(texts["a/task.toml"], "version = ")
+	require.Equal(t, "'1.0'\n\n[agent]\ntimeout_sec = 100.0\n\n[verifier]\n[environment]\n"+
+		"[[steps]]\nname = 'step-1'\n\n[steps.min_reward]\nreward = 1.0\n\n[steps.agent]\ntimeout_sec = 30.0\n\n"+
+		"[[steps]]\nname = 'step-2'\n\n[[steps]]\nname = 'step-3'\n", toml)
+	var lost []string
+	for _, l := range d.Losses {
+		if l.Verdict {
+			lost = append(lost, l.String())
+		}
+	}
+	require.Equal(t, []string{
+		`not written: task a: checkpoint after turn 1 setup: write it as workdir/setup.sh of a step`,
+		`not written: task a: file setup.sh: a step runs it`,
+		`not written: task a: file .outside/etc/x: a step has files in the work folder only`,
+		`not written: task a: grader "says" (text): a verifier is a script: write it as tests/test.sh`,
 	}, lost)
 }

@@ -494,7 +494,8 @@ func (s *stimulusWriter) takeCheckpoints() {
 		return
 	}
 	for _, p := range points {
-		if p.AfterTurn != 1+len(s.from.FollowUps) || p.OnFailure != "" && p.OnFailure != "continue" || len(p.Files)+len(p.Setup) > 0 {
+		if p.AfterTurn != 1+len(s.from.FollowUps) || p.OnFailure != "" && p.OnFailure != "continue" ||
+			len(p.Files)+len(p.Setup) > 0 || p.AgentTimeout > 0 {
 			s.lose(true, fmt.Sprintf("checkpoint after turn %d", p.AfterTurn), "Vally checks only limits and skills, at the end")
 			continue
 		}
