@@ -94,7 +94,7 @@ type Solution struct {
 	Script string // absolute path of the script; empty without one
 	Files  []File
 	Output string
-	// FollowUps are the solutions for the follow-up prompts. If there are none, the script runs for each.
+	// FollowUps are the solutions for the follow-up prompts. Without them, the script runs for each.
 	FollowUps []Solution
 }
 

@@ -196,6 +196,9 @@ func TestRewardInContainer(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(state, "replaced-rm"), nil, 0o600))
 	gradertest.RequireVerdict(t, b, gradertest.Subject("", subject), gradertest.Scores(0, "files appear where new ones are copied"))
 	require.NoError(t, os.Remove(filepath.Join(state, "replaced-rm")))
+	require.NoError(t, os.WriteFile(filepath.Join(state, "broken-rm"), nil, 0o600))
+	gradertest.RequireVerdict(t, b, gradertest.Subject("", subject), gradertest.Scores(0, "rm works in its image"))
+	require.NoError(t, os.Remove(filepath.Join(state, "broken-rm")))
 	gradertest.RequireVerdict(t, b, gradertest.Subject("", func(s *grader.Subject) {
 		subject(s)
 		s.Missing = func(string) error { return nil }

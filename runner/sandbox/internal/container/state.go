@@ -19,6 +19,7 @@ import (
 // A state is the file system that programs of one trial use one after the other. Each program that
 // keeps it makes an image of its container.
 type state struct {
+	base   string         // the image of the first program
 	images []string       // the last one is the present file system
 	kept   bool           // a program that will keep its files is running
 	fault  error          // why the files of a program are lost, so that no other can continue
@@ -39,7 +40,7 @@ func (c *Containers) stateLocked(name string, keep bool, image string) (*state, 
 	}
 	s := c.states[name]
 	if s == nil {
-		s = &state{}
+		s = &state{base: image}
 		c.states[name] = s
 	}
 	switch {
@@ -117,9 +118,28 @@ func (c *Containers) removeStale(b *box, places []Place) error {
 		_, _ = c.engine.output(context.Background(), commandTime, append([]string{"exec", "--user=0", b.name, "rm", "-f", "--"}, above...)...)
 	}
 	if _, err := c.engine.output(context.Background(), commandTime, append([]string{"exec", "--user=0", b.name, "rm", "-rf", "--"}, targets...)...); err != nil {
+		if c.removes(b.state) {
+			return fmt.Errorf("%w: rm works in its image, but no longer there: %w", ErrMeddled, err)
+		}
 		return fmt.Errorf("files of an earlier program cannot be removed from the container: %w", err)
 	}
 	return nil
+}
+
+// removes reports whether earlier programs kept files in a state, and the program rm of its first image works.
+func (c *Containers) removes(s *state) bool {
+	c.mu.Lock()
+	kept := len(s.images) > 0
+	c.started++
+	name := nameOf(c.id, c.started)
+	c.mu.Unlock()
+	if !kept {
+		return false
+	}
+	_, err := c.engine.output(context.Background(), commandTime, "run", "--name", name, "--label", runLabel+"="+c.id, "--label", ownerLabel+"="+owner(),
+		"--pull=never", "--network=none", "--cap-drop=ALL", "--entrypoint=rm", s.base, "-f", "--", "/.waza-missing")
+	_ = c.engine.remove(name) // the next run tries it again
+	return err == nil
 }
 
 // checkFresh returns [ErrMeddled] unless a place contains exactly the files that were copied to it. It needs
