@@ -6,13 +6,14 @@ import (
 	"go.uber.org/goleak"
 
 	"waza/runner/grader/assertion"
+	"waza/runner/mcptools"
 	"waza/runner/sandbox"
 )
 
 func TestMain(m *testing.M) {
 	assertion.Main()
+	mcptools.Main()
 	sandbox.Main()
-	assertion.Main()
 	// The engine of JavaScript patterns keeps a clock for its time limit.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/dlclark/regexp2/v2.runClock"))
 }

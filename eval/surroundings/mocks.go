@@ -35,6 +35,8 @@ type MockTool struct {
 	Description string `yaml:"description"`
 	// JSON Schema of the arguments, of type object; any object when absent.
 	InputSchema map[string]any `yaml:"input_schema"`
+	// JSON Schema that the arguments of each call must match. A call that does not ends the trial at once: the agent failed, with score 0.
+	ExpectSchema map[string]any `yaml:"expect_schema" json:",omitempty"`
 	// Responses to calls: the first one that matches is used. A call without a match gets an error that names tool and arguments.
 	Responses []MockResponse `yaml:"responses"`
 }
@@ -221,6 +223,9 @@ func checkTool(name string, t MockTool, report Reporter) {
 	} else if _, err := MockSchema(t.InputSchema); err != nil {
 		report(decode.At(name, "input_schema"), decode.Error, decode.CodeBadSchema, "tool %s: input_schema: %s", name, err)
 	}
+	if _, err := MockSchema(t.ExpectSchema); err != nil {
+		report(decode.At(name, "expect_schema"), decode.Error, decode.CodeBadSchema, "tool %s: expect_schema: %s", name, err)
+	}
 	if len(t.Responses) == 0 {
 		report(decode.At(name), decode.Warning, decode.CodeNoEffect, "tool %s has no responses, so each call returns an error", name)
 	}
@@ -353,6 +358,7 @@ func sizeOf(t MockTool, limit int) int {
 		}
 	}
 	count(t.InputSchema)
+	count(t.ExpectSchema)
 	for _, r := range t.Responses {
 		n += len(r.Error) + 10
 		for _, v := range []any{r.Match, r.MatchRegex, r.MatchSchema, r.Return} {

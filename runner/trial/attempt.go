@@ -104,6 +104,8 @@ func (a *Attempt) Fail(ctx context.Context, err error) {
 			err = why
 		}
 		a.Verdict, a.Score, a.Error = record.TimedOut, new(float64), err.Error()
+	case errors.As(why, &failed): // a mock did not expect a call
+		a.Verdict, a.Score, a.Error = record.Failed, new(float64), why.Error()
 	case why != nil:
 		a.Verdict, a.Error = record.Cancelled, why.Error()
 	case errors.As(err, &failed):

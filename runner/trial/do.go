@@ -283,7 +283,7 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	*t = w.executorTrial(run, n, ws, dir, expand)
 	parts.transcript.Start(start)
 	t.Room, t.Transcript = room, &parts.transcript
-	stop, err := w.serve(ctx, t)
+	stop, err := w.serve(ctx, t, func(reason string) { parts.limited.end(&executor.FailedError{Reason: w.env.Pool.Redactor().Text(reason)}) })
 	defer stop()
 	if err != nil {
 		a.Fail(ctx, err)
@@ -413,15 +413,15 @@ func (w *work) executorTrial(
 }
 
 // serve starts the mocks of MCP servers for an attempt whose executor uses them. stop ends them
-// and is never nil.
-func (w *work) serve(ctx context.Context, t *executor.Trial) (stop func(), err error) {
+// and is never nil. A call that they do not expect ends the attempt with broken.
+func (w *work) serve(ctx context.Context, t *executor.Trial, broken func(reason string)) (stop func(), err error) {
 	if len(w.Task.Mocks) == 0 || !w.kind.TakesServers {
 		return func() {}, nil
 	}
 	if err := os.MkdirAll(w.env.Dir, 0o700); err != nil {
 		return func() {}, err
 	}
-	t.Servers, stop, err = mcpmock.Serve(ctx, w.Task.Mocks, w.env.Dir, t.Transcript.Seen)
+	t.Servers, stop, err = mcpmock.Serve(ctx, w.Task.Mocks, w.env.Dir, mcpmock.Listener{Seen: t.Transcript.Seen, Broken: broken})
 	return stop, err
 }
 

@@ -1,10 +1,14 @@
 package plugineval
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
 	"waza/eval/dialect"
@@ -99,18 +103,66 @@ func (c *testCase) addTools(tools dialect.Map, dir string) {
 		if !isMarkdown || e.IsDir() {
 			continue
 		}
-		if m := c.readMarkdown(filepath.Join(dir, e.Name())); m != nil {
-			response := dialect.NewMap(nil)
-			c.addAnswer(response, m, dir)
-			tool := dialect.NewMap(nil)
+		m := c.readMarkdown(filepath.Join(dir, e.Name()))
+		switch {
+		case m == nil:
+		case e.Name() == serverFile:
+			c.block(m.src, nil, "the mock %s is not supported: a model answers its tools", m.src.Name)
+		default:
+			tool, response := dialect.NewMap(nil), dialect.NewMap(nil)
+			c.addAnswer(tool, response, m, dir)
 			tool.Set("responses", dialect.List(nil, response.Node))
 			tools.Set(name, tool.Node)
 		}
 	}
+	c.describeTools(tools, filepath.Join(dir, toolsFile))
 }
 
-// addAnswer sets the answer of a mocked tool.
-func (c *testCase) addAnswer(response dialect.Map, m *markdown, dir string) {
+// Files beside those of tools.
+const (
+	serverFile = "_server.md"
+	toolsFile  = "_tools.json"
+)
+
+// describeTools adds the descriptions and schemas of an answer of the real server to the mocked tools.
+func (c *testCase) describeTools(tools dialect.Map, file string) {
+	data, err := c.Files.Read(file, maxMockFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	src := decode.NewSource(file, c.Files.Shown(file), "")
+	if err != nil {
+		c.block(src, nil, "the mock %s cannot be read: %v", src.Name, err)
+		return
+	}
+	var found decode.Findings
+	src = decode.ParseFile(file, src.Name, data, &found)
+	if faults := found.Diagnostics().Errors(); len(faults) > 0 {
+		c.block(src, nil, "the mock %s, line %d: %s", src.Name, faults[0].Line, faults[0].Message)
+		return
+	}
+	list := decode.Follow(src.Root)
+	for _, key := range []string{"result", "tools"} { // the answer, or a part of it
+		if inner := decode.Follow(decode.Lookup(list, key)); inner != nil {
+			list = inner
+		}
+	}
+	for _, described := range dialect.Items(list) {
+		tool := dialect.Map{Node: decode.Lookup(tools.Node, dialect.TextOf(decode.Lookup(described, "name")))}
+		if tool.Node == nil {
+			continue
+		}
+		if text := dialect.TextOf(decode.Lookup(described, "description")); text != "" {
+			tool.Set("description", dialect.Scalar(nil, text))
+		}
+		if schema := decode.Follow(decode.Lookup(described, "inputSchema")); schema != nil && schema.Kind == yaml.MappingNode {
+			tool.Set("input_schema", schema)
+		}
+	}
+}
+
+// addAnswer sets the answer of a mocked tool, and the arguments that it expects.
+func (c *testCase) addAnswer(tool, response dialect.Map, m *markdown, dir string) {
 	if m.fault != "" {
 		c.block(m.src, nil, "%s", m.fault)
 	}
@@ -121,6 +173,15 @@ func (c *testCase) addAnswer(response dialect.Map, m *markdown, dir string) {
 	for _, p := range dialect.Pairs(m.src.Root) {
 		switch key := p.Key.Value; {
 		case key == "description":
+		case key == "type" && dialect.TextOf(p.Value) == "fixed":
+		case key == "type" && dialect.TextOf(p.Value) == "agent":
+			c.block(m.src, p.Key, "the mock %s: type: agent is not supported: a model answers the calls", m.src.Name)
+		case key == "expect":
+			if schema, err := expectSchema(p.Value); err != nil {
+				c.block(m.src, p.Value, "the mock %s: %v", m.src.Name, err)
+			} else {
+				tool.Set("expect_schema", schema)
+			}
 		case key == "error" && p.Value.ShortTag() == "!!bool":
 			if isError, _ := decode.BoolOf(p.Value); isError {
 				response.Set("error", dialect.Scalar(nil, answer))

@@ -4,8 +4,10 @@ package mcpmock
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -14,6 +16,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 
 	"waza/eval/jsonwalk"
 	"waza/eval/surroundings"
@@ -27,11 +31,18 @@ import (
 // maxShown is the number of bytes of the arguments that an error for the agent quotes.
 const maxShown = 2000
 
+// A Listener hears of calls. Its functions are called from any goroutine, and are not nil.
+type Listener struct {
+	// Seen is called with each call of a tool.
+	Seen func(tool string, arguments json.RawMessage)
+	// Broken is called with the reason if the arguments of a call do not match expect_schema.
+	Broken func(reason string)
+}
+
 // Serve starts a server for each mock. All servers end with the context or when stop is called.
-// stop is never nil. Sockets are created below dir, see [mcptools.Serve]. seen is called with each
-// call of a tool, from any goroutine.
+// stop is never nil. Sockets are created below dir, see [mcptools.Serve].
 func Serve(
-	ctx context.Context, mocks []surroundings.MCPMock, dir string, seen func(tool string, arguments json.RawMessage),
+	ctx context.Context, mocks []surroundings.MCPMock, dir string, on Listener,
 ) (list []executor.Server, stop func(), err error) {
 	var stops []func()
 	stop = func() {
@@ -49,8 +60,13 @@ func Serve(
 				return nil, stop, executor.Permanent(fmt.Errorf("mcp_mocks: server %s, tool %s: %w", m.Name, name, err))
 			}
 			if err := add(server, &mcp.Tool{Name: name, Description: m.Tools[name].Description, InputSchema: t.schema}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				seen(t.name, r.Params.Arguments)
-				return t.call(ctx, r)
+				on.Seen(t.name, r.Params.Arguments)
+				answer, err := t.call(ctx, r)
+				if broken := (*brokenError)(nil); errors.As(err, &broken) {
+					on.Broken(broken.Error())
+					return result(broken.Error(), true), nil
+				}
+				return answer, err
 			}); err != nil {
 				return nil, stop, executor.Permanent(fmt.Errorf("mcp_mocks: server %s, tool %s: %w", m.Name, name, err))
 			}
@@ -80,8 +96,14 @@ func add(server *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) (err error) {
 type tool struct {
 	server, name string
 	schema       json.RawMessage // of its arguments, for the agent
+	expect       *jsonschema.Schema // nil if all arguments are expected
 	responses    []response
 }
+
+// brokenError means that an agent called a tool with arguments that the suite does not expect.
+type brokenError struct{ reason string }
+
+func (e *brokenError) Error() string { return e.reason }
 
 // response is one possible answer of a tool.
 type response struct {
@@ -97,6 +119,10 @@ func newTool(server, name string, m surroundings.MockTool) (*tool, error) {
 	schema := map[string]any{"type": "object"}
 	maps.Copy(schema, m.InputSchema)
 	t := &tool{server: server, name: name, schema: compact(schema)}
+	var err error
+	if t.expect, err = surroundings.MockSchema(m.ExpectSchema); err != nil {
+		return nil, fmt.Errorf("expect_schema: %w", err)
+	}
 	for i := range m.Responses {
 		r, err := newResponse(&m.Responses[i])
 		if err != nil {
@@ -147,6 +173,12 @@ func (t *tool) call(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolR
 			true), nil
 	}
 	whole := string(compact(args))
+	if t.expect != nil {
+		if err := t.expect.Validate(args); err != nil {
+			return nil, &brokenError{fmt.Sprintf("the agent called tool %s of MCP server %s with arguments that the mock does not expect: %s: %s",
+				t.name, t.server, text.Clip(whole, maxShown), text.Clip(faultOf(err), maxShown))}
+		}
+	}
 	for _, r := range t.responses {
 		if r.matches(args, whole) {
 			return r.answer(args), nil
@@ -155,6 +187,18 @@ func (t *tool) call(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolR
 	return result(fmt.Sprintf("the mock of tool %s of MCP server %s has no response for the arguments %s", t.name,
 		t.server, text.Clip(whole, maxShown)),
 		true), nil
+}
+
+// faultOf returns the first fault of arguments, with its place.
+func faultOf(err error) string {
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return err.Error()
+	}
+	for len(invalid.Causes) > 0 {
+		invalid = invalid.Causes[0]
+	}
+	return fmt.Sprintf("%s: %s", cmp.Or(strings.Join(invalid.InstanceLocation, "."), "arguments"), invalid.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
 }
 
 // inputName is a place of an argument in an answer.

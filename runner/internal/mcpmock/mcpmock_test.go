@@ -123,7 +123,7 @@ func TestServe(t *testing.T) {
 	list, stop, err := Serve(t.Context(), []surroundings.MCPMock{{Name: "a", Tools: map[string]surroundings.MockTool{
 		"y": {Responses: []surroundings.MockResponse{{Return: "from y"}}},
 		"x": {Description: "Does x.", InputSchema: map[string]any{"properties": map[string]any{"n": map[string]any{"type": "number"}}}},
-	}}, {Name: "b", Tools: map[string]surroundings.MockTool{"z": {}}}}, t.TempDir(), func(string, json.RawMessage) {})
+	}}, {Name: "b", Tools: map[string]surroundings.MockTool{"z": {}}}}, t.TempDir(), Listener{Seen: func(string, json.RawMessage) {}, Broken: func(string) {}})
 	defer stop()
 	require.NoError(t, err)
 	require.Len(t, list, 2)
@@ -156,9 +156,38 @@ func TestServeRefuses(t *testing.T) {
 		{Responses: []surroundings.MockResponse{{MatchSchema: map[string]any{"type": "nope"}}}},
 		{InputSchema: map[string]any{"type": "string"}},
 	} {
-		_, stop, err := Serve(t.Context(), []surroundings.MCPMock{{Name: "a", Tools: map[string]surroundings.MockTool{"t": m}}}, t.TempDir(), func(string, json.RawMessage) {})
+		_, stop, err := Serve(t.Context(), []surroundings.MCPMock{{Name: "a", Tools: map[string]surroundings.MockTool{"t": m}}}, t.TempDir(), Listener{Seen: func(string, json.RawMessage) {}, Broken: func(string) {}})
 		stop()
 		require.ErrorContains(t, err, "server a, tool t")
 		require.True(t, executor.IsPermanent(err))
 	}
+}
+
+// A call that the mock does not expect is reported, and gets no answer.
+func TestExpect(t *testing.T) {
+	t.Parallel()
+	var broken []string
+	tools := map[string]surroundings.MockTool{"buy": {
+		ExpectSchema: map[string]any{"properties": map[string]any{"n": map[string]any{"type": "number"}}, "required": []any{"n"}},
+		Responses:    []surroundings.MockResponse{{Return: "bought"}},
+	}}
+	list, stop, err := Serve(t.Context(), []surroundings.MCPMock{{Name: "shop", Tools: tools}}, t.TempDir(),
+		Listener{Seen: func(string, json.RawMessage) {}, Broken: func(reason string) { broken = append(broken, reason) }})
+	defer stop()
+	require.NoError(t, err)
+	client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: exec.Command(list[0].Command, list[0].Args...)}, nil)
+	require.NoError(t, err)
+	defer session.Close()
+	call := func(args string) string {
+		r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "buy", Arguments: json.RawMessage(args)})
+		require.NoError(t, err)
+		return said(r)
+	}
+	require.Equal(t, "bought", call(`{"n":1}`))
+	require.Empty(t, broken)
+	const why = "the agent called tool buy of MCP server shop with arguments that the mock does not expect: "
+	require.Equal(t, "error: "+why+`{"n":"many"}: n: got string, want number`, call(`{"n":"many"}`))
+	call(`{}`)
+	require.Equal(t, []string{why + `{"n":"many"}: n: got string, want number`, why + `{}: arguments: missing property 'n'`}, broken)
 }
