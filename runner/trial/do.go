@@ -283,7 +283,9 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	*t = w.executorTrial(run, n, ws, dir, expand)
 	parts.transcript.Start(start)
 	t.Room, t.Transcript = room, &parts.transcript
-	stop, err := w.serve(ctx, t, func(reason string) { parts.limited.end(&executor.FailedError{Reason: w.env.Pool.Redactor().Text(reason)}) })
+	stop, err := w.serve(ctx, t, func(reason string) {
+		parts.limited.end(&executor.FailedError{Reason: w.env.Pool.Redactor().Text(reason)})
+	})
 	defer stop()
 	if err != nil {
 		a.Fail(ctx, err)

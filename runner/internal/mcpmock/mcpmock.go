@@ -95,7 +95,7 @@ func add(server *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) (err error) {
 // tool answers the calls of one tool. It is safe for concurrent use.
 type tool struct {
 	server, name string
-	schema       json.RawMessage // of its arguments, for the agent
+	schema       json.RawMessage    // of its arguments, for the agent
 	expect       *jsonschema.Schema // nil if all arguments are expected
 	responses    []response
 }
