@@ -122,7 +122,13 @@ func (b *turnHandler) prepare(ctx context.Context, c *eval.Checkpoint, turn exec
 	if err := b.ws.Add(c.Files); err != nil || len(c.Setup) == 0 {
 		return err
 	}
-	return b.runSetup(ctx, b.ws, "checkpoint.setup", c.Setup)
+	snapshot := func() *record.Snapshot { return b.ws.Snapshot(ctx, b.env.blobs(b.Order), b.env.Pool.Redactor()) }
+	before := snapshot()
+	if err := b.runSetup(ctx, b.ws, "checkpoint.setup", c.Setup); err != nil {
+		return err
+	}
+	b.ws.AddWritten(before, snapshot()) // these are no files of the agent
+	return nil
 }
 
 // atCheckpoint turns a result into that of a checkpoint after a turn. It changes the name,

@@ -244,6 +244,17 @@ func TestCheckpointSetup(t *testing.T) {
 	require.NotContains(t, said(trial), "two")
 }
 
+// Files that commands of a checkpoint write are no files of the agent, also when the trial is graded again.
+func TestCheckpointSetupCreates(t *testing.T) {
+	t.Parallel()
+	files := runnertest.Replace(t, checked, "- after_turn: 1\n", "- after_turn: 1\n        files: [{path: in, content: x}]\n        setup: ['cat in >out; echo >>one.txt']\n",
+		"graders: [{name: says,", "graders: [{name: out, type: file, config: {created: true, must_not_exist: [out, in], must_exist: [one.txt, two.txt]}}, {name: says,")
+	r, id, _ := runnertest.FinishedRun(t, files)
+	require.Contains(t, grades(runnertest.ResultOf(t, runnertest.Reopened(t, r, id)).Trial(t, "t", 1)), "out 0 true ")
+	_, res := runnertest.GradeAgain(t, r, id, files, regrade.GradeOptions{})
+	require.Contains(t, grades(res.Trial(t, "t", 1)), "out 0 true ")
+}
+
 // A trial with only checkpoints is graded by them.
 func TestCheckpointsAlone(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -28,8 +29,32 @@ func (w *Workspace) Prepared(ctx context.Context, blobs Keeper, secrets *secrets
 	w.started = s
 }
 
+// AddWritten adds the files that commands of the suite wrote between two snapshots, while the agent waited. Files that existed
+// before remain those of the agent, or files that it got. A nil snapshot is that of a workspace that does not exist.
+func (w *Workspace) AddWritten(before, after *record.Snapshot) {
+	if after == nil {
+		return
+	}
+	existed := map[string]bool{}
+	why := after.Incomplete
+	if before != nil {
+		why = cmp.Or(before.Incomplete, why)
+		for _, e := range before.Entries {
+			existed[e.Path] = true
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unread = cmp.Or(w.unread, why)
+	for _, e := range after.Entries {
+		if e.Type != record.EntryDir && !existed[e.Path] {
+			w.written = append(w.written, givenFile{e.Path, func(*Snapshotter) *record.Blob { return e.Blob }})
+		}
+	}
+}
+
 // Given returns a function that reports whether the workspace contained a file when the agent
-// started, or got it from [Workspace.Add]. The error means that nobody knows.
+// started, or got it from [Workspace.Add] or [Workspace.AddWritten]. The error means that nobody knows.
 func (w *Workspace) Given() (func(path string) bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -56,6 +81,12 @@ func (w *Workspace) Given() (func(path string) bool, error) {
 	for _, f := range w.added {
 		known[path.Clean(f.Path)] = true
 	}
+	if w.unread != "" {
+		return nil, fmt.Errorf("the files that commands of checkpoints wrote are unknown: %s", w.unread)
+	}
+	for _, f := range w.written {
+		known[f.path] = true
+	}
 	return func(path string) bool {
 		return known[path] || slices.ContainsFunc(unread, func(dir string) bool { return strings.HasPrefix(path, dir) })
 	}, nil
@@ -80,7 +111,7 @@ func (w *Workspace) givenLocked() []givenFile {
 		}
 	}
 	put(w.added)
-	return files
+	return append(files, w.written...)
 }
 
 // given stores the content of a file of the task.

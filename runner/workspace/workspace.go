@@ -58,6 +58,8 @@ type Workspace struct {
 	root    *os.Root         // the original directory, whatever the agent does to its path; nil before it is created
 	started *record.Snapshot // initial content for the agent; nil means the task's files
 	added   []eval.InputFile // files that followed while the agent waited
+	written []givenFile      // files that commands of the suite wrote while the agent waited
+	unread  string           // why written lacks files; empty if it is complete
 }
 
 var errWorkspaceGone = errors.New("the trial has ended and its workspace was removed")
