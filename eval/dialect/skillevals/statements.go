@@ -36,6 +36,15 @@ var statementKeys = []statementKey{
 	{name: "expect"},
 	{name: "checks"},
 	{name: "expected_checks"},
+	{name: "deterministic_assertions"},
+	{name: "pass_criteria"},
+	{name: "acceptance_criteria"},
+	{name: "expected_outcome"},
+	{name: "expected_outcomes"},
+	{name: "expected_result"},
+	{name: "expected_results"},
+	{name: "must_contain", prefix: "The result contains: "},
+	{name: "should_include", prefix: "The result includes: "},
 	{name: "must_include", prefix: "The result includes: "},
 	{name: "expected_topics", prefix: "The result covers: "},
 	{name: "expected_sections", prefix: "The result has the section: "},
@@ -49,6 +58,10 @@ var statementKeys = []statementKey{
 	{name: "forbidden_behavior", absent: true},
 	{name: "forbidden_behaviors", absent: true},
 	{name: "fail", absent: true},
+	{name: "must_not_contain", absent: true},
+	{name: "should_not_include", absent: true},
+	{name: "flags_to_avoid", absent: true},
+	{name: "avoid_behaviors", absent: true},
 }
 
 // hasStatements reports whether a case lists statements or checks.
@@ -90,6 +103,11 @@ func (c *caseTranslator) graders() []*yaml.Node {
 		j.add(expected, expectedPrefix+expected.Value, "expected_output", false)
 		expected = nil
 	}
+	if unread := c.addOthers(&j); unread != nil && len(j.list.Content) == 0 && len(checks.list) == 0 {
+		reason := fmt.Sprintf("line %d: nothing but %s says how the result should be, and waza cannot decide it", unread.Line, text.Clip(unread.Value, 60))
+		c.blocked = append(c.blocked, reason)
+		c.Reportf(c.Source, unread, decode.Warning, decode.CodeUnknownOption, "%s; trials of this case end in an error", reason)
+	}
 	if len(j.list.Content) > 0 {
 		config := dialect.NewMap(c.node)
 		config.Set("statements", j.list)
@@ -106,6 +124,49 @@ func (c *caseTranslator) graders() []*yaml.Node {
 		return append([]*yaml.Node{g.Node}, checks.list...)
 	}
 	return checks.list
+}
+
+// Names of keys without a definition that say how a result should be, or should not be.
+var (
+	otherKey  = text.Pattern(`^(expected?|must|should|required?)_|_(criteria|assertions|expectations|requirements|behaviou?rs?)$`)
+	absentKey = text.Pattern(`^(must_not|should_not|forbidden|avoid|disallowed|prohibited)(_|$)|_to_avoid$`)
+	// otherUses are keys with another meaning.
+	otherUses = text.Pattern(`^(expected_output|expected_skills?|expected_primary|should_trigger|should_not_trigger|required_tools|required_env)$`)
+)
+
+// addOthers lets the judge decide keys that no definition describes, by their texts. Without it, the case would pass
+// whatever they say. It returns a key without texts; nil for none.
+func (c *caseTranslator) addOthers(j *judged) (unread *yaml.Node) {
+	for _, p := range dialect.Pairs(c.node) {
+		key, value := p.Key.Value, decode.Follow(p.Value)
+		absent := absentKey().MatchString(key)
+		if c.read[key] || !absent && !otherKey().MatchString(key) || otherUses().MatchString(key) || decode.IsNull(value) {
+			continue
+		}
+		items := dialect.Items(value)
+		if value.Kind == yaml.ScalarNode {
+			items = []*yaml.Node{value}
+		}
+		for _, item := range items {
+			if item.Kind == yaml.ScalarNode {
+				item = dialect.Scalar(item, dialect.TextOf(item))
+			}
+			c.addStatement(j, item, statementKey{name: key, prefix: fmt.Sprintf("The result fits %q: ", key), absent: absent})
+		}
+		if len(items) == 0 { // warnUnknown reports it
+			if value.Kind == yaml.MappingNode {
+				unread = p.Key
+			}
+			continue
+		}
+		c.read[key] = true
+		if !c.unknown[key] {
+			c.unknown[key] = true
+			c.Reportf(c.Source, p.Key, decode.Warning, decode.CodeUnknownKey,
+				"key %q is unknown in skill evals; a judge decides whether the result fits it", text.Clip(key, 60))
+		}
+	}
+	return unread
 }
 
 // statementsName is the name of the grader of all statements of a case.
@@ -167,8 +228,14 @@ func (j *judged) add(at *yaml.Node, statement, label string, absent bool) {
 func (c *caseTranslator) addStatement(j *judged, item *yaml.Node, k statementKey) {
 	statement, label := dialect.TextOf(item), ""
 	if item.Kind == yaml.MappingNode {
-		statement = firstOf(textIn(item, "text"), textIn(item, "description"), textIn(item, "statement"), textIn(item, "check"))
-		label = firstOf(dialect.TextOf(decode.Lookup(item, "id")), textIn(item, "name"))
+		statement = firstOf(textIn(item, "text"), textIn(item, "description"), textIn(item, "statement"), textIn(item, "check"),
+			textIn(item, "assertion"), textIn(item, "expectation"), textIn(item, "pass_if"), textIn(item, "criterion"), textIn(item, "criteria"))
+		label = firstOf(dialect.TextOf(decode.Lookup(item, "id")), textIn(item, "name"), textIn(item, "dimension"))
+		if statement != "" && decode.Lookup(item, "cmd") != nil && !c.unknown["cmd"] {
+			c.unknown["cmd"] = true
+			c.Reportf(c.Source, decode.Lookup(item, "cmd"), decode.Warning, decode.CodeNoEffect,
+				"waza does not run cmd, which no definition describes; a judge decides by the text of the check")
+		}
 		if statement == "" {
 			statement = textIn(item, "name")
 		}

@@ -5,9 +5,11 @@
 package triggers
 
 import (
+	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -26,12 +28,16 @@ func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:       "triggers",
 		Named:      func(file string) bool { return fileName().MatchString(path.Base(file)) },
-		Recognizes: recognizes,
-		Home:       func(file string) string { return filepath.Dir(filepath.Dir(file)) },
-		Translate:  translate,
-		Target:     writtenName,
-		FileName:   writtenName,
-		Write:      write,
+		Recognizes: func(root *yaml.Node) bool { return recognizes(root, false) || recognizes(root, true) },
+		Placed: func(file string, root *yaml.Node) bool {
+			return recognizes(root, false) || fileName().MatchString(filepath.Base(file))
+		},
+		Refuses:   refuses,
+		Home:      func(file string) string { return filepath.Dir(filepath.Dir(file)) },
+		Translate: translate,
+		Target:    writtenName,
+		FileName:  writtenName,
+		Write:     write,
 	}
 }
 
@@ -39,13 +45,28 @@ func Dialect() *dialect.Dialect {
 var (
 	listKeys    = []string{"cases", "queries", "evals", "tests", "entries"}
 	promptKeys  = []string{"query", "prompt", "input"}
-	signKeys    = []string{"should_trigger", "shouldTrigger"}
+	signKeys    = []string{"should_trigger", "shouldTrigger", "should_activate", "expect_trigger", "expected_trigger"}
 	routeKeys   = []string{"expected_skill", "expected_primary"}
 	choiceKeys  = []string{"acceptable", "should_not_trigger"}
 	reasonKeys  = []string{"reason", "rationale", "note", "_comment"}
-	ignoredKeys = []string{"id", "name", "tags", "area", "category", "notes", "comment"}
+	ignoredKeys = []string{"id", "name", "tags", "area", "category", "notes", "comment", "split", "type"}
 	fileKeys    = []string{"skill_name", "skill", "name", "description", "version", "schema", "$schema", "pass_threshold", "threshold", "_comment", "notes"}
 )
+
+// namedKeys are keys of entries that mean a sign or a route only in a file whose name says that it is a trigger set.
+var namedKeys = []string{"expected", "expect", "trigger", "label"}
+
+// signWords are texts that mean a sign.
+var signWords = map[string]bool{
+	"true": true, "yes": true, "trigger": true, "positive": true, "activate": true,
+	"false": false, "no": false, "no-trigger": false, "no_trigger": false, "not_trigger": false, "negative": false, "none": false, "skip": false,
+}
+
+// listPairs are the keys of two lists, one for each sign. Only the first pair means the same in a file of any name.
+var listPairs = [][2]string{
+	{"should_trigger", "should_not_trigger"}, {"positive", "negative"}, {"positives", "negatives"}, {"trigger", "no_trigger"},
+	{"should_trigger_prompts", "should_not_trigger_prompts"}, {"positive_cases", "negative_cases"},
+}
 
 // statementKeys are keys of skill evals. A file with them is not only a trigger set.
 var statementKeys = []string{"assertions", "expectations", "checks", "expected_behavior"}
@@ -61,34 +82,53 @@ func lookup(n *yaml.Node, keys []string) (key string, value *yaml.Node) {
 	return "", nil
 }
 
-func recognizes(root *yaml.Node) bool {
-	if positive, _ := twoLists(root); positive != nil {
+// recognizes reports whether a file is a trigger set. named means that the name of the file says so.
+func recognizes(root *yaml.Node, named bool) bool {
+	if positive, _ := twoLists(root, named); positive != nil {
 		return true
+	}
+	signs, routes := slices.Concat(signKeys, routeKeys), routeKeys
+	if named {
+		signs, routes = slices.Concat(signs, namedKeys), slices.Concat(routes, namedKeys)
 	}
 	entries := entriesOf(root)
 	for _, e := range entries {
 		_, prompt := lookup(e, promptKeys)
-		_, sign := lookup(e, slices.Concat(signKeys, routeKeys))
+		key, sign := lookup(e, signs)
 		_, statements := lookup(e, statementKeys)
-		if !decode.IsText(prompt) || sign == nil && !isRoute(e) || len(dialect.Items(statements)) > 0 {
+		isSentence := slices.Contains(namedKeys, key) && (sign.Kind != yaml.ScalarNode || strings.ContainsAny(sign.Value, " \n"))
+		if !decode.IsText(prompt) || sign == nil && !isRoute(e, routes) || isSentence || len(dialect.Items(statements)) > 0 {
 			return false
 		}
 	}
 	return len(entries) > 0
 }
 
+// refuses returns why a file with signs and without queries is no trigger set.
+func refuses(root *yaml.Node) string {
+	for _, e := range entriesOf(root) {
+		_, prompt := lookup(e, promptKeys)
+		if _, sign := lookup(e, signKeys); sign != nil && !decode.IsText(prompt) {
+			return fmt.Sprintf("this is no trigger set: the entry in line %d has no query; an entry is {\"query\": TEXT, \"should_trigger\": true}", e.Line)
+		}
+	}
+	return ""
+}
+
 // isRoute reports whether an entry has the key of a route, which can be null.
-func isRoute(e *yaml.Node) bool {
-	return slices.ContainsFunc(routeKeys, func(key string) bool { return decode.Lookup(e, key) != nil })
+func isRoute(e *yaml.Node, keys []string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return decode.Lookup(e, key) != nil })
 }
 
 // twoLists returns the lists of a file that has one for each sign.
-func twoLists(root *yaml.Node) (positive, negative *yaml.Node) {
-	positive, negative = decode.Follow(decode.Lookup(root, "should_trigger")), decode.Follow(decode.Lookup(root, "should_not_trigger"))
-	if positive == nil || negative == nil || positive.Kind != yaml.SequenceNode || negative.Kind != yaml.SequenceNode {
-		return nil, nil
+func twoLists(root *yaml.Node, named bool) (positive, negative *yaml.Node) {
+	for i, pair := range listPairs {
+		positive, negative = decode.Follow(decode.Lookup(root, pair[0])), decode.Follow(decode.Lookup(root, pair[1]))
+		if (i == 0 || named) && positive != nil && negative != nil && positive.Kind == yaml.SequenceNode && negative.Kind == yaml.SequenceNode {
+			return positive, negative
+		}
 	}
-	return positive, negative
+	return nil, nil
 }
 
 // translator translates one file.
@@ -141,7 +181,11 @@ func translate(t *dialect.Translation) {
 	config.Set("trials_per_task", dialect.Scalar(nil, defaultRuns))
 	suite.Set("config", config.Node)
 	if tr.root.Kind == yaml.MappingNode {
-		tr.warnUnknown(tr.root, slices.Concat(fileKeys, listKeys, signKeys, []string{"should_not_trigger"}))
+		known := slices.Concat(fileKeys, listKeys, signKeys)
+		for _, pair := range listPairs {
+			known = append(known, pair[0], pair[1])
+		}
+		tr.warnUnknown(tr.root, known)
 	}
 	tr.addAll()
 	tr.addPrompts()
@@ -188,7 +232,7 @@ func (tr *translator) warnUnknown(n *yaml.Node, known []string) {
 }
 
 func (tr *translator) addAll() {
-	if positive, negative := twoLists(tr.root); positive != nil {
+	if positive, negative := twoLists(tr.root, true); positive != nil {
 		for _, e := range dialect.Items(positive) {
 			tr.add(e, choice{should: true})
 		}
@@ -215,16 +259,18 @@ type choice struct {
 
 // choiceOf returns the choice that an entry expects. It reports an entry that expects none.
 func (tr *translator) choiceOf(e *yaml.Node) (c choice, ok bool) {
-	key, sign := lookup(e, slices.Concat(signKeys, routeKeys))
+	key, sign := lookup(e, slices.Concat(signKeys, routeKeys, namedKeys))
 	c.acceptable, c.forbidden = tr.names(e, "acceptable"), tr.names(e, "should_not_trigger")
 	switch {
-	case sign == nil && isRoute(e): // no skill is expected
+	case sign == nil && isRoute(e, slices.Concat(routeKeys, namedKeys)): // no skill is expected
 		c.should = false
 	case sign == nil:
 		tr.Reportf(tr.Source, e, decode.Error, decode.CodeMissingField, "an entry needs should_trigger")
 		return c, false
 	case sign.ShortTag() == "!!bool":
 		_ = sign.Decode(&c.should) // a boolean decodes
+	case decode.IsText(sign) && isSign(sign.Value) && sign.Value != tr.skill:
+		c.should = signWords[strings.ToLower(sign.Value)]
 	case decode.IsText(sign) && sign.Value != "":
 		if c.should = true; sign.Value != tr.skill {
 			c.skill = sign
@@ -238,6 +284,12 @@ func (tr *translator) choiceOf(e *yaml.Node) (c choice, ok bool) {
 		c.acceptable = nil
 	}
 	return c, true
+}
+
+// isSign reports whether a text is a sign, and not the name of a skill.
+func isSign(word string) bool {
+	_, ok := signWords[strings.ToLower(word)]
+	return ok
 }
 
 // names returns the skills that a key of an entry names, a text or a list, as a list; nil for none.
@@ -274,7 +326,7 @@ func (tr *translator) add(e *yaml.Node, c choice) {
 	if e.Kind == yaml.MappingNode {
 		_, node = lookup(e, promptKeys)
 		text = dialect.TextOf(node)
-		tr.warnUnknown(e, slices.Concat(promptKeys, signKeys, routeKeys, reasonKeys, choiceKeys, ignoredKeys))
+		tr.warnUnknown(e, slices.Concat(promptKeys, signKeys, routeKeys, namedKeys, reasonKeys, choiceKeys, ignoredKeys))
 	}
 	if text == "" {
 		tr.Reportf(tr.Source, e, decode.Error, decode.CodeMissingPrompt, "an entry needs a query")
