@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -18,15 +19,17 @@ import (
 	"waza/eval/text"
 )
 
-// A renderer inserts values into texts, in the part of the Nunjucks syntax that configurations use:
-// {{ name.key[0] | filter(argument) }}, comments and raw blocks. Unlike an engine for Jinja, it writes
-// values as JavaScript does, reads no files, and does work proportional to its texts.
+// A renderer inserts values into texts, in the part of the Nunjucks syntax that configurations use: expressions in
+// {{ }}, the tags if, for, set and raw, and comments. Unlike an engine for Jinja, it writes values as JavaScript does,
+// reads no files, and spends the budget for each pass of a loop.
 type renderer struct {
 	vars    map[string]any
 	env     map[string]string // those of the file, before those of the process
 	*budget                   // that each rendered text needs
 	// unknown receives the names of variables without a value. They are empty, as in promptfoo.
 	unknown func(name string)
+
+	scopes []map[string]any // variables that tags set, the innermost last
 }
 
 // maxRendered limits a rendered text.
@@ -44,53 +47,23 @@ func (r *renderer) render(template string) (string, error) {
 }
 
 func (r *renderer) rendered(template string) (string, error) {
+	p := &templateParser{rest: template}
+	parts, end, err := p.parse(0)
+	if err == nil && end != "" {
+		err = fmt.Errorf("the template tag {%% %s %%} without the tag that opens it", text.Clip(end, 40))
+	}
+	if err != nil {
+		return "", err
+	}
+	r.scopes = []map[string]any{{}}
 	var b strings.Builder
-	for {
-		at := strings.Index(template, "{")
-		for at >= 0 && (at+1 == len(template) || !strings.ContainsRune("{%#", rune(template[at+1]))) {
-			next := strings.Index(template[at+1:], "{")
-			if next < 0 {
-				at = -1
-				break
-			}
-			at += 1 + next
-		}
-		if at < 0 {
-			b.WriteString(template)
-			break
-		}
-		before, inner, rest, err := cutTag(template, at)
-		if err != nil {
-			return "", err
-		}
-		b.WriteString(before)
-		switch template[at+1] {
-		case '{':
-			value, err := r.expression(inner)
-			if err != nil {
-				return "", err
-			}
-			b.WriteString(value)
-		case '%':
-			if strings.TrimSpace(inner) != "raw" {
-				return "", fmt.Errorf("the template tag {%% %s %%}: use {{name}} with filters", text.Clip(strings.TrimSpace(inner), 40))
-			}
-			end := endRaw().FindStringIndex(rest)
-			if end == nil {
-				return "", errors.New("a template with raw and no endraw")
-			}
-			b.WriteString(rest[:end[0]])
-			rest = rest[end[1]:]
-		}
-		if b.Len() > maxRendered {
-			return "", errTooLong
-		}
-		template = rest
+	if err := r.write(&b, parts); err != nil {
+		return "", err
 	}
 	return b.String(), nil
 }
 
-var endRaw = text.Pattern(`\{%-?\s*endraw\s*-?%\}`)
+var endRaw = text.Pattern(`\{%-?\s*end(?:raw|verbatim)\s*-?%\}`)
 
 // cutTag splits a template around the tag at an offset. A minus beside the braces removes the white
 // space beside the tag.
@@ -139,10 +112,7 @@ type absent struct{}
 // expression returns the text of the expression between two braces.
 func (r *renderer) expression(source string) (string, error) {
 	p := &expressionParser{renderer: r, rest: strings.TrimSpace(source)}
-	v, err := p.piped()
-	if err == nil && p.rest != "" {
-		err = fmt.Errorf("unexpected %q", text.Clip(p.rest, 20))
-	}
+	v, err := p.whole()
 	if err != nil {
 		return "", fmt.Errorf("{{%s}}: %w", text.Clip(source, 60), err)
 	}
@@ -156,6 +126,7 @@ type expressionParser struct {
 	*renderer
 	rest  string
 	first string // the variable
+	depth int    // of nested expressions
 }
 
 func (p *expressionParser) skip(prefix string) bool {
@@ -186,7 +157,7 @@ func (p *expressionParser) piped() (any, error) {
 		name := p.take(nameToken())
 		var args []any
 		if p.skip("(") {
-			if args, err = p.arguments(); err != nil {
+			if args, err = p.arguments(")"); err != nil {
 				break
 			}
 		}
@@ -195,17 +166,19 @@ func (p *expressionParser) piped() (any, error) {
 	return v, err
 }
 
-func (p *expressionParser) arguments() (args []any, err error) {
-	for !p.skip(")") {
-		v, err := p.value()
+// arguments parses values up to a closing bracket.
+func (p *expressionParser) arguments(closing string) (list []any, err error) {
+	list = []any{}
+	for !p.skip(closing) {
+		v, err := p.inlineIf()
 		if err != nil {
 			return nil, err
 		}
-		if args = append(args, v); !p.skip(",") && !strings.HasPrefix(p.rest, ")") {
-			return nil, errors.New("a filter without ')'")
+		if list = append(list, v); !p.skip(",") && !strings.HasPrefix(p.rest, closing) {
+			return nil, fmt.Errorf("a list without %q", closing)
 		}
 	}
-	return args, nil
+	return list, nil
 }
 
 // value parses a literal or a variable with its members.
@@ -216,8 +189,24 @@ func (p *expressionParser) value() (any, error) {
 	if s := p.take(numberToken()); s != "" {
 		return strconv.ParseFloat(s, 64)
 	}
+	switch {
+	case p.skip("-"):
+		v, err := p.value()
+		return -asNumber(v), err
+	case p.skip("("):
+		v, err := p.inlineIf()
+		if err == nil && !p.skip(")") {
+			err = errors.New("a value without ')'")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return p.members(v)
+	case p.skip("["):
+		list, err := p.arguments("]")
+		return list, err
+	}
 	name := p.take(nameToken())
-	var v any
 	switch name {
 	case "":
 		return nil, fmt.Errorf("expected a variable, got %q", text.Clip(p.rest, 20))
@@ -233,16 +222,30 @@ func (p *expressionParser) value() (any, error) {
 	if p.first == "" {
 		p.first = name
 	}
-	v, known := p.vars[name]
-	if !known {
-		v = absent{}
+	return p.members(p.variable(name))
+}
+
+// variable returns the value of a variable: the innermost that a tag set, else that of the case.
+func (r *renderer) variable(name string) any {
+	for _, scope := range slices.Backward(r.scopes) {
+		if v, ok := scope[name]; ok {
+			return v
+		}
 	}
+	if v, ok := r.vars[name]; ok {
+		return v
+	}
+	return absent{}
+}
+
+// members parses the members of a value.
+func (p *expressionParser) members(v any) (any, error) {
 	for {
 		switch {
 		case p.skip("."):
 			v = member(v, p.take(nameToken()))
 		case p.skip("["):
-			key, err := p.value()
+			key, err := p.inlineIf()
 			if err != nil {
 				return nil, err
 			}
@@ -368,6 +371,32 @@ func filter(name string, v any, args []any) (any, error) {
 		return member(v, "length"), nil
 	case "first":
 		return member(v, "0"), nil
+	case "last":
+		if list, ok := v.([]any); ok && len(list) > 0 {
+			return list[len(list)-1], nil
+		}
+		return absent{}, nil
+	case "reverse":
+		list, ok := v.([]any)
+		if !ok {
+			return nil, errors.New("reverse needs a list")
+		}
+		list = slices.Clone(list)
+		slices.Reverse(list)
+		return list, nil
+	case "int", "float", "abs":
+		n := asNumber(v)
+		switch {
+		case math.IsNaN(n):
+			return nil, fmt.Errorf("%s needs a number", name)
+		case name == "int":
+			return math.Trunc(n), nil
+		case name == "abs":
+			return math.Abs(n), nil
+		}
+		return n, nil
+	case "load":
+		return loaded(textOf(v))
 	case "replace":
 		from, to, s := argument(0, ""), argument(1, ""), textOf(v)
 		if n := strings.Count(s, from); n*len(to) > maxRendered {
@@ -375,7 +404,7 @@ func filter(name string, v any, args []any) (any, error) {
 		}
 		return strings.ReplaceAll(s, from, to), nil
 	}
-	return nil, fmt.Errorf("the filter %q is not one that waza has: default, dump, join, length, first, replace, %s",
+	return nil, fmt.Errorf("the filter %q is not one that waza has: default, dump, load, join, length, first, last, reverse, replace, int, float, abs, %s",
 		text.Clip(name, 40), strings.Join(slices.Sorted(maps.Keys(filters)), ", "))
 }
 
@@ -387,6 +416,8 @@ func truthy(v any) bool {
 		return v
 	case string:
 		return v != ""
+	case float64:
+		return v != 0 && !math.IsNaN(v)
 	}
 	return textOf(v) != "0"
 }
