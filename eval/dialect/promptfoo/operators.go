@@ -182,7 +182,7 @@ func (p *expressionParser) product() (any, error) {
 	return v, err
 }
 
-// asNumber returns a value as a number, as JavaScript does; NaN if it is none.
+// asNumber returns a value as a number, as JavaScript does: NaN if it is not one.
 func asNumber(v any) float64 {
 	switch v := v.(type) {
 	case nil:

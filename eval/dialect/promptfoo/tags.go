@@ -21,7 +21,7 @@ type templatePart struct {
 	others []templatePart
 }
 
-// templateIf is a part of a tag with its condition; for a loop, with its list.
+// templateIf is a part of a tag with its condition or, in a loop, its list.
 type templateIf struct {
 	source string
 	parts  []templatePart
