@@ -39,8 +39,10 @@ func (p *expressionParser) inlineIf() (any, error) {
 	defer func() { p.depth-- }()
 	v, err := p.or()
 	for err == nil && p.keyword("if") {
-		var condition, other any = nil, absent{}
-		if condition, err = p.or(); err == nil && p.keyword("else") {
+		var condition any
+		var other any = absent{}
+		condition, err = p.or()
+		if err == nil && p.keyword("else") {
 			other, err = p.inlineIf()
 		}
 		if !truthy(condition) {

@@ -159,14 +159,14 @@ func (r *renderer) write(b *strings.Builder, parts []templatePart) error {
 		part := &parts[i]
 		b.WriteString(part.text)
 		var err error
-		switch {
-		case part.tag == "if":
+		switch part.tag {
+		case "if":
 			err = r.writeIf(b, part)
-		case part.tag == "for":
+		case "for":
 			err = r.writeLoop(b, part)
-		case part.tag == "set":
+		case "set":
 			err = r.set(part)
-		case part.tag == "value":
+		case "value":
 			var value string
 			if value, err = r.expression(part.source); err == nil {
 				b.WriteString(value)

@@ -323,7 +323,7 @@ func (t *testWriter) setPrompt() {
 	trimmed := strings.TrimSpace(c.Prompt)
 	looksLikeChat := t.chats != chatsAsText && (strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, "- role:"))
 	if ok || len(history) > 0 || looksLikeChat {
-		chat := append(history, message{Role: "user", Content: prompt})
+		chat := slices.Concat(history, []message{{Role: "user", Content: prompt}})
 		if ok {
 			chat = append([]message{{Role: "system", Content: t.raw(system, "system_prompt")}}, chat...)
 		}
