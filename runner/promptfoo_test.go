@@ -278,7 +278,7 @@ def call_api(prompt, options, context):
 		}
 		require.Equal(t, errors, promptfooAlone(t, provider(id)), id)
 	}
-	res, _ := runnertest.RunAgent(t, provider("echo"), record.Request{Executor: "agent"}, calls)
+	res, _ := runnertest.RunAgent(t, provider("openai:gpt-4o"), record.Request{Executor: "agent"}, calls)
 	for _, task := range res.Tasks {
 		if task.ID == "not used" || task.ID == "skill" || task.ID == "count" {
 			require.Equal(t, "passed", string(task.Verdict), task.ID)
