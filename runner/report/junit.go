@@ -335,7 +335,6 @@ func (j *junit) common() []property {
 	return list
 }
 
-
 // number formats a number in full and always in the same way.
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waza/runner/grader/person"
 	"waza/eval"
+	"waza/runner/grader/person"
 	"waza/runner/record"
 	"waza/runner/stats"
 )
