@@ -80,6 +80,11 @@ func TestPodmanScript(t *testing.T) {
 	if err != nil {
 		t.Skip("skipped: podman runs no containers here: ", err)
 	}
+	t.Cleanup(func() { // a failed script can leave containers, whose mounts are in the directory
+		cmd := exec.Command("podman", "rm", "--all", "--force")
+		cmd.Env = append(os.Environ(), variables...)
+		_ = cmd.Run()
+	})
 	p := scripts("testdata/podman")
 	setup := p.Setup
 	p.Setup = func(e *testscript.Env) error {
