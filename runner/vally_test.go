@@ -285,7 +285,7 @@ stimuli:
 			if err != nil {
 				return "", err
 			}
-			return "", trial.Converse(ctx, func(_ int, prompt string) (executor.Outcome, error) {
+			return "", trial.Converse(ctx, func(_ context.Context, _ int, prompt string) (executor.Outcome, error) {
 				for _, hidden := range []string{"evidence/grade.sh", "extra.sh"} {
 					if _, err := os.Stat(filepath.Join(dir, hidden)); err == nil {
 						return executor.Outcome{}, fmt.Errorf("the agent sees %s", hidden)

@@ -23,12 +23,12 @@ import (
 // writer writes a suite as an eval.yaml of Vally.
 type writer struct {
 	*dialect.Document
-	threshold bool // the score decides, instead of every grader
+	threshold bool                 // the score decides, instead of every grader
 	weights   map[string][]weighed // by the types of graders
-	servers   map[string]any // of all stimuli
-	skills    []string       // of stimuli that name none
-	inProject bool           // the file has a .vally.yaml
-	suites    bool           // a tag names a suite of it
+	servers   map[string]any       // of all stimuli
+	skills    []string             // of stimuli that name none
+	inProject bool                 // the file has a .vally.yaml
+	suites    bool                 // a tag names a suite of it
 }
 
 // write returns a suite as an eval.yaml. Every task becomes the stimulus that the translation reads as the
