@@ -12,6 +12,7 @@ import (
 
 	"waza/eval/files"
 	"waza/eval/pattern"
+	"waza/eval/skill"
 	"waza/eval/text"
 )
 
@@ -43,6 +44,19 @@ func (d *Document) LoseKeys() {
 	}
 	for _, key := range d.Settings {
 		d.LoseSetting(key)
+	}
+}
+
+// TakeUsualSkills removes config.skill_directories if they are places where readers of the format look for
+// skills themselves.
+func (d *Document) TakeUsualSkills() {
+	rest := slices.Clone(d.Others)
+	dirs, ok := Take[[]string](&rest, "config.skill_directories")
+	isUsual := func(dir string) bool {
+		return slices.ContainsFunc(skill.UsualPlaces, func(usual string) bool { return strings.HasSuffix(filepath.ToSlash(dir), "/"+usual) })
+	}
+	if ok && !slices.ContainsFunc(dirs, func(dir string) bool { return !isUsual(dir) }) {
+		d.Others = rest
 	}
 }
 

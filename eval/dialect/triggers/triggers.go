@@ -5,6 +5,7 @@
 package triggers
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -28,16 +29,14 @@ func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:       "triggers",
 		Named:      func(file string) bool { return fileName().MatchString(path.Base(file)) },
-		Recognizes: func(root *yaml.Node) bool { return recognizes(root, false) || recognizes(root, true) },
-		Placed: func(file string, root *yaml.Node) bool {
-			return recognizes(root, false) || fileName().MatchString(filepath.Base(file))
-		},
-		Refuses:   refuses,
-		Home:      func(file string) string { return filepath.Dir(filepath.Dir(file)) },
-		Translate: translate,
-		Target:    writtenName,
-		FileName:  writtenName,
-		Write:     write,
+		Recognizes: func(root *yaml.Node) bool { return recognizes(root, true) },
+		Placed:     placed,
+		Refuses:    refuses,
+		Home:       func(file string) string { return filepath.Dir(filepath.Dir(file)) },
+		Translate:  translate,
+		Target:     writtenName,
+		FileName:   writtenName,
+		Write:      write,
 	}
 }
 
@@ -45,22 +44,15 @@ func Dialect() *dialect.Dialect {
 var (
 	listKeys    = []string{"cases", "queries", "evals", "tests", "entries"}
 	promptKeys  = []string{"query", "prompt", "input"}
-	signKeys    = []string{"should_trigger", "shouldTrigger", "should_activate", "expect_trigger", "expected_trigger"}
+	signKeys    = []string{"should_trigger", "shouldTrigger", "should_activate", "expect_trigger"}
+	expectKeys  = []string{"expected", "expect", "expected_trigger", "trigger", "label"} // signs, if their value is one
+	subjectKeys = []string{"skill", "skill_name", "target", "target_skill"}
 	routeKeys   = []string{"expected_skill", "expected_primary"}
 	choiceKeys  = []string{"acceptable", "should_not_trigger"}
 	reasonKeys  = []string{"reason", "rationale", "note", "_comment"}
-	ignoredKeys = []string{"id", "name", "tags", "area", "category", "notes", "comment", "split", "type"}
+	ignoredKeys = []string{"id", "name", "tags", "area", "category", "notes", "comment", "split", "type", "difficulty", "priority"}
 	fileKeys    = []string{"skill_name", "skill", "name", "description", "version", "schema", "$schema", "pass_threshold", "threshold", "_comment", "notes"}
 )
-
-// namedKeys are keys of entries that mean a sign or a route only in a file whose name says that it is a trigger set.
-var namedKeys = []string{"expected", "expect", "trigger", "label"}
-
-// signWords are texts that mean a sign.
-var signWords = map[string]bool{
-	"true": true, "yes": true, "trigger": true, "positive": true, "activate": true,
-	"false": false, "no": false, "no-trigger": false, "no_trigger": false, "not_trigger": false, "negative": false, "none": false, "skip": false,
-}
 
 // listPairs are the keys of two lists, one for each sign. Only the first pair means the same in a file of any name.
 var listPairs = [][2]string{
@@ -87,17 +79,12 @@ func recognizes(root *yaml.Node, named bool) bool {
 	if positive, _ := twoLists(root, named); positive != nil {
 		return true
 	}
-	signs, routes := slices.Concat(signKeys, routeKeys), routeKeys
-	if named {
-		signs, routes = slices.Concat(signs, namedKeys), slices.Concat(routes, namedKeys)
-	}
 	entries := entriesOf(root)
 	for _, e := range entries {
 		_, prompt := lookup(e, promptKeys)
-		key, sign := lookup(e, signs)
+		key, _ := signOf(e, named)
 		_, statements := lookup(e, statementKeys)
-		isSentence := slices.Contains(namedKeys, key) && (sign.Kind != yaml.ScalarNode || strings.ContainsAny(sign.Value, " \n"))
-		if !decode.IsText(prompt) || sign == nil && !isRoute(e, routes) || isSentence || len(dialect.Items(statements)) > 0 {
+		if !decode.IsText(prompt) || key == "" && !isRoute(e) || len(dialect.Items(statements)) > 0 {
 			return false
 		}
 	}
@@ -115,9 +102,57 @@ func refuses(root *yaml.Node) string {
 	return ""
 }
 
+// placed reports whether a file is a trigger set at its path. The values true and yes of the key expected can
+// be answers, so the name of the file decides about them.
+func placed(file string, root *yaml.Node) bool {
+	return fileName().MatchString(filepath.Base(file)) || recognizes(root, false) && !slices.ContainsFunc(entriesOf(root), func(e *yaml.Node) bool {
+		key, sign := signOf(e, false)
+		return slices.Contains(expectKeys, key) && !dialect.NamesTrigger(sign)
+	})
+}
+
+// signOf returns the key and the value with which an entry says whether a skill, or which one, should be used;
+// nil for none. named means that the name of the file says that it is a trigger set.
+func signOf(e *yaml.Node, named bool) (key string, sign *yaml.Node) {
+	if key, sign = lookup(e, slices.Concat(signKeys, routeKeys)); sign != nil || isRoute(e) {
+		return key, sign
+	}
+	for _, key := range expectKeys {
+		n := decode.Follow(decode.Lookup(e, key))
+		if _, ok := meaningOf(n); ok || named && isName(n) {
+			return key, n
+		}
+	}
+	return "", nil
+}
+
+// meaningOf returns whether a value asks for the use of a skill; ok is false if it is no sign.
+func meaningOf(n *yaml.Node) (should, ok bool) {
+	if should, ok = dialect.TriggerSign(n); ok || n == nil {
+		return should, ok
+	}
+	switch strings.ToLower(n.Value) {
+	case "positive", "activate":
+		return true, true
+	case "negative", "skip":
+		return false, true
+	}
+	return false, false
+}
+
+// isName reports whether a value can be the name of a skill, or null for no skill.
+func isName(n *yaml.Node) bool {
+	return n != nil && (decode.IsNull(n) || decode.IsText(n) && !strings.ContainsAny(n.Value, " \n"))
+}
+
+// isNone reports whether a value that names a skill means no skill.
+func isNone(n *yaml.Node) bool {
+	return slices.Contains([]string{"none", "null", "no skill", "no_skill", "no-skill"}, strings.ToLower(n.Value))
+}
+
 // isRoute reports whether an entry has the key of a route, which can be null.
-func isRoute(e *yaml.Node, keys []string) bool {
-	return slices.ContainsFunc(keys, func(key string) bool { return decode.Lookup(e, key) != nil })
+func isRoute(e *yaml.Node) bool {
+	return slices.ContainsFunc(routeKeys, func(key string) bool { return decode.Lookup(e, key) != nil })
 }
 
 // twoLists returns the lists of a file that has one for each sign.
@@ -138,9 +173,13 @@ type translator struct {
 	skill   string
 	tests   dialect.Map
 	unknown map[string]bool
-	prompts map[string]*prompt
+	prompts map[key]*prompt
 	order   []*prompt
+	others  bool // an entry names a skill other than that of the file
 }
+
+// A key identifies a prompt. Entries with the same query can be about different skills.
+type key struct{ skill, query string }
 
 type prompt struct {
 	node   *yaml.Node
@@ -157,11 +196,18 @@ const (
 func translate(t *dialect.Translation) {
 	tr := &translator{
 		Translation: t, root: decode.Follow(t.Source.Root), tests: dialect.NewMap(t.Source.Root),
-		unknown: map[string]bool{}, prompts: map[string]*prompt{},
+		unknown: map[string]bool{}, prompts: map[key]*prompt{},
 	}
 	suite := dialect.NewMap(tr.root)
 	at := tr.findSkill()
 	name := tr.skill
+	var places []string // of the skills that agents get besides the skill of the file
+	label := false
+	if tr.namesSkills() {
+		if places, label = tr.LabelPlaces(tr.skill, at); label {
+			tr.skill = ""
+		}
+	}
 	if name == "" {
 		name = filepath.Base(filepath.Dir(filepath.Dir(t.Source.Path)))
 	}
@@ -188,6 +234,12 @@ func translate(t *dialect.Translation) {
 		tr.warnUnknown(tr.root, known)
 	}
 	tr.addAll()
+	if tr.others && !label {
+		places, _ = tr.UsualSkills()
+	}
+	if len(places) > 0 {
+		config.Set("skill_directories", dialect.Texts(at, places...))
+	}
 	tr.addPrompts()
 	if tr.tests.Len() > 0 {
 		tr.addThreshold()
@@ -234,10 +286,10 @@ func (tr *translator) warnUnknown(n *yaml.Node, known []string) {
 func (tr *translator) addAll() {
 	if positive, negative := twoLists(tr.root, true); positive != nil {
 		for _, e := range dialect.Items(positive) {
-			tr.add(e, choice{should: true})
+			tr.addSigned(e, true)
 		}
 		for _, e := range dialect.Items(negative) {
-			tr.add(e, choice{})
+			tr.addSigned(e, false)
 		}
 		return
 	}
@@ -248,36 +300,53 @@ func (tr *translator) addAll() {
 	}
 }
 
+// addSigned adds an entry of a file with two lists.
+func (tr *translator) addSigned(e *yaml.Node, should bool) {
+	c := choice{should: should}
+	if subject, ok := tr.subjectOf(e); ok && tr.setSubject(&c, subject) {
+		tr.add(e, c)
+	}
+}
+
 // A choice is the use of skills that an entry expects.
 type choice struct {
 	should bool
-	// skill is the node that names the skill which agents should use; nil means the skill of the file.
+	// skill is the node that names the skill which agents should use, or not use; nil means the skill of the file.
 	skill *yaml.Node
+	// subject is the skill that the entry is about, whatever it expects; empty means the skill of the file.
+	subject string
 	// acceptable and forbidden are lists of names; nil for none.
 	acceptable, forbidden *yaml.Node
 }
 
 // choiceOf returns the choice that an entry expects. It reports an entry that expects none.
 func (tr *translator) choiceOf(e *yaml.Node) (c choice, ok bool) {
-	key, sign := lookup(e, slices.Concat(signKeys, routeKeys, namedKeys))
+	subject, ok := tr.subjectOf(e)
+	if !ok {
+		return c, false
+	}
+	key, sign := signOf(e, true)
 	c.acceptable, c.forbidden = tr.names(e, "acceptable"), tr.names(e, "should_not_trigger")
+	should, isSign := meaningOf(sign)
+	isRouteKey := slices.Contains(routeKeys, key)
 	switch {
-	case sign == nil && isRoute(e, slices.Concat(routeKeys, namedKeys)): // no skill is expected
-		c.should = false
+	case sign == nil && isRoute(e): // no skill is expected
 	case sign == nil:
 		tr.Reportf(tr.Source, e, decode.Error, decode.CodeMissingField, "an entry needs should_trigger")
 		return c, false
-	case sign.ShortTag() == "!!bool":
-		_ = sign.Decode(&c.should) // a boolean decodes
-	case decode.IsText(sign) && isSign(sign.Value) && sign.Value != tr.skill:
-		c.should = signWords[strings.ToLower(sign.Value)]
-	case decode.IsText(sign) && sign.Value != "":
-		if c.should = true; sign.Value != tr.skill {
-			c.skill = sign
+	case isSign && (!isRouteKey || !decode.IsText(sign)):
+		if c.should = should; !tr.setSubject(&c, subject) {
+			return c, false
 		}
+	case decode.IsNull(sign), decode.IsText(sign) && isNone(sign): // no skill is expected
+	case decode.IsText(sign) && sign.Value != "":
+		c.should, c.skill = true, sign
 	default:
 		tr.Reportf(tr.Source, sign, decode.Error, decode.CodeWrongType, "%s must be true, false or the name of a skill, got %s", key, decode.Describe(sign))
 		return c, false
+	}
+	if subject != nil && !isNone(subject) {
+		c.subject = subject.Value
 	}
 	if !c.should && c.acceptable != nil {
 		tr.Reportf(tr.Source, c.acceptable, decode.Error, decode.CodeInvalidValue, "acceptable needs a skill that should be used")
@@ -286,10 +355,50 @@ func (tr *translator) choiceOf(e *yaml.Node) (c choice, ok bool) {
 	return c, true
 }
 
-// isSign reports whether a text is a sign, and not the name of a skill.
-func isSign(word string) bool {
-	_, ok := signWords[strings.ToLower(word)]
-	return ok
+// subjectOf returns the node with which an entry names the skill that it is about; nil for none. ok is false
+// if that is no text, which it reports.
+func (tr *translator) subjectOf(e *yaml.Node) (subject *yaml.Node, ok bool) {
+	key, n := lookup(e, subjectKeys)
+	if n != nil && !decode.IsText(n) {
+		tr.Reportf(tr.Source, n, decode.Error, decode.CodeWrongType, "%s must name a skill, got %s", key, decode.Describe(n))
+		return nil, false
+	}
+	if n == nil || n.Value == "" {
+		return nil, true
+	}
+	return n, true
+}
+
+// setSubject sets the skill that an entry with a sign is about. It reports an entry that should use no skill,
+// and returns false.
+func (tr *translator) setSubject(c *choice, subject *yaml.Node) bool {
+	switch {
+	case subject == nil:
+	case !isNone(subject):
+		c.skill, c.subject = subject, subject.Value
+	case c.should:
+		tr.Reportf(tr.Source, subject, decode.Error, decode.CodeInvalidValue, "the entry names no skill that should be used, but should_trigger is true")
+		return false
+	}
+	return true
+}
+
+// namesSkills reports whether each entry that asks for the use of a skill names that skill.
+func (tr *translator) namesSkills() bool {
+	entries := entriesOf(tr.root)
+	positive, _ := twoLists(tr.root, true)
+	if positive != nil {
+		entries = dialect.Items(positive)
+	}
+	return !slices.ContainsFunc(entries, func(e *yaml.Node) bool {
+		should := positive != nil
+		if !should {
+			_, sign := signOf(e, true)
+			should, _ = meaningOf(sign)
+		}
+		_, subject := lookup(e, subjectKeys)
+		return should && (!decode.IsText(subject) || subject.Value == "")
+	})
 }
 
 // names returns the skills that a key of an entry names, a text or a list, as a list; nil for none.
@@ -319,32 +428,37 @@ func (tr *translator) names(e *yaml.Node, key string) *yaml.Node {
 	return list
 }
 
-// add adds an entry. Of entries with the same text, the last one counts, as in run_eval.py.
+// add adds an entry. Of entries with the same query that are about the same skill, the last one counts, as in
+// run_eval.py.
 func (tr *translator) add(e *yaml.Node, c choice) {
 	text := dialect.TextOf(e)
 	node := e
 	if e.Kind == yaml.MappingNode {
 		_, node = lookup(e, promptKeys)
 		text = dialect.TextOf(node)
-		tr.warnUnknown(e, slices.Concat(promptKeys, signKeys, routeKeys, namedKeys, reasonKeys, choiceKeys, ignoredKeys))
+		key, _ := signOf(e, true)
+		tr.warnUnknown(e, slices.Concat([]string{key}, promptKeys, signKeys, routeKeys, subjectKeys, reasonKeys, choiceKeys, ignoredKeys))
 	}
 	if text == "" {
 		tr.Reportf(tr.Source, e, decode.Error, decode.CodeMissingPrompt, "an entry needs a query")
 		return
 	}
-	p := tr.prompts[text]
+	id := key{cmp.Or(c.subject, tr.skill), text}
+	p := tr.prompts[id]
 	if p == nil {
 		p = &prompt{}
-		tr.prompts[text] = p
+		tr.prompts[id] = p
 		tr.order = append(tr.order, p)
 	} else {
 		tr.Reportf(tr.Source, node, decode.Warning, decode.CodeDuplicateID, "line %d has the same query; the last one counts", p.node.Line)
 	}
 	m := dialect.NewMap(e)
 	m.Set("prompt", dialect.Scalar(node, text))
-	if c.skill != nil {
+	if c.skill != nil && c.skill.Value != tr.skill {
 		m.Set("skill", dialect.Scalar(c.skill, c.skill.Value))
+		tr.others = true
 	}
+	tr.others = tr.others || c.acceptable != nil || c.forbidden != nil
 	m.Set("acceptable_skills", c.acceptable)
 	m.Set("forbidden_skills", c.forbidden)
 	if _, reason := lookup(e, reasonKeys); decode.IsText(reason) {

@@ -4,8 +4,9 @@ import "waza/eval/dialect"
 
 // entry is an entry of a trigger set.
 type entry struct {
+	Skill     string   `json:"skill,omitempty"`
 	Query     string   `json:"query"`
-	Sign      any      `json:"should_trigger"` // a boolean, or the name of a skill
+	Should    bool     `json:"should_trigger"`
 	Accept    []string `json:"acceptable,omitempty"`
 	Forbidden []string `json:"should_not_trigger,omitempty"`
 	Reason    string   `json:"reason,omitempty"`
@@ -19,6 +20,7 @@ func write(d *dialect.Document) ([]dialect.File, error) {
 			d.LoseSetting(key)
 		}
 	}
+	d.TakeUsualSkills()
 	for _, key := range d.Others {
 		if key.Name != "graders" {
 			d.Lose(true, key.Name, "")
@@ -33,20 +35,14 @@ func write(d *dialect.Document) ([]dialect.File, error) {
 		d.Lose(true, "trigger_tests", "the suite has none")
 		return dialect.JSONFile(writtenName, entries)
 	}
-	seen := map[string]bool{}
+	seen := map[key]bool{}
 	for _, p := range t.Prompts {
-		if seen[p.Prompt] {
-			d.Lose(true, "trigger test "+p.Prompt, "of two entries with the same query, the last one counts")
+		k := key{p.Skill, p.Prompt}
+		if seen[k] {
+			d.Lose(true, "trigger test "+p.Prompt, "of two entries with the same query and skill, the last one counts")
 		}
-		seen[p.Prompt] = true
-		e := entry{p.Prompt, p.Should, p.Acceptable, p.Forbidden, p.Reason}
-		switch {
-		case p.Skill != "" && p.Should:
-			e.Sign = p.Skill
-		case p.Skill != "":
-			e.Forbidden = append([]string{p.Skill}, e.Forbidden...)
-			d.Lose(true, "skill of the trigger test "+p.Prompt, "a query that should trigger nothing must use neither "+p.Skill+" nor the skill of the file")
-		}
+		seen[k] = true
+		e := entry{p.Skill, p.Prompt, p.Should, p.Acceptable, p.Forbidden, p.Reason}
 		if p.Half {
 			d.Lose(false, "confidence of "+p.Prompt, "all queries have the same weight")
 		}
