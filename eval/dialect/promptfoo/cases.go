@@ -17,7 +17,10 @@ import (
 // testKeys and optionKeys are the keys of a test, and those of its options, that the translation
 // handles or that change no verdict.
 var (
-	testKeys = []string{"description", "vars", "assert", "options", "threshold", "metadata", "prompts", "type"}
+	testKeys = []string{"description", "vars", "assert", "options", "threshold", "metadata", "prompts", "type", "prompt"}
+
+	// idleTestKeys are keys of tests that promptfoo ignores, with the keys that people may have meant.
+	idleTestKeys = map[string]string{"prompt": "promptfoo ignores it, and each test has all prompts; name some of them in prompts"}
 
 	optionKeys = []string{
 		"prefix", "suffix", "provider", "transform", "postprocess", "disableVarExpansion", "disableConversationVar", "disableDefaultAsserts", "runSerially",
@@ -193,6 +196,7 @@ func chosen(prompts []prompt, names part) []prompt {
 // task returns the task of a case.
 func (c *caseTranslator) task(id string, p prompt) *yaml.Node {
 	c.refuseIn(c.test, "", testKeys)
+	c.idle(c.test, "", idleTestKeys)
 	for _, p := range []part{c.standard.get("options"), c.test.get("options")} {
 		if p.Node != nil && p.Kind != yaml.MappingNode && !decode.IsNull(p.Node) {
 			c.block(p, "options must be a map, got %s", decode.Describe(p.Node))

@@ -27,6 +27,9 @@ func Dialect() *dialect.Dialect {
 			return decode.Lookup(root, "prompts") != nil &&
 				(decode.Lookup(root, "providers") != nil || decode.Lookup(root, "targets") != nil)
 		},
+		Refuses: func(*yaml.Node) string {
+			return "this is no suite of promptfoo: it needs prompts, and providers or targets"
+		},
 		Translate: translate,
 		Target:    "promptfoo",
 		FileName:  writtenName,

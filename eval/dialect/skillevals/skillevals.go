@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -22,9 +23,14 @@ const writtenName = "evals.json"
 // Dialect returns the dialect.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
-		Name:       "skill-evals",
-		Named:      func(file string) bool { return path.Base(file) == "evals.json" },
-		Recognizes: func(root *yaml.Node) bool { return slices.ContainsFunc(casesOf(root), hasPrompt) },
+		Name:  "skill-evals",
+		Named: func(file string) bool { return path.Base(file) == "evals.json" },
+		Recognizes: func(root *yaml.Node) bool {
+			return !ofPromptfoo(root) && slices.ContainsFunc(casesOf(root), hasPrompt)
+		},
+		Placed: func(file string, _ *yaml.Node) bool {
+			return !strings.HasPrefix(filepath.Base(file), "promptfooconfig")
+		},
 		Refuses: func(*yaml.Node) string {
 			return "these are no skill evals: no case has a prompt; a file of skill evals is {\"skill_name\": NAME, " +
 				"\"evals\": [{\"id\": 1, \"prompt\": TEXT, \"expectations\": [TEXT]}]}"
@@ -45,6 +51,11 @@ var listKeys = []string{"evals", "cases", "test_cases", "evaluations", "tests", 
 
 // promptKeys are the keys of the prompt of a case, the preferred one first.
 var promptKeys = []string{"prompt", "input", "query"}
+
+// ofPromptfoo reports whether a file has keys that files of promptfoo have besides their tests.
+func ofPromptfoo(root *yaml.Node) bool {
+	return slices.ContainsFunc([]string{"prompts", "providers", "targets"}, func(key string) bool { return decode.Lookup(root, key) != nil })
+}
 
 func casesOf(root *yaml.Node) []*yaml.Node { return dialect.Entries(root, listKeys) }
 
