@@ -81,13 +81,58 @@ func (c *caseTranslator) lacks(at *yaml.Node, name string, tried []string) {
 	c.Reportf(c.Source, at, decode.Warning, decode.CodeMissingFixture, "%s; trials of this case end in an error", reason)
 }
 
+// filesKeys are the keys of the files of a case.
+var filesKeys = []string{"files", "input_files", "input_file"}
+
+// pathLike matches texts that can only be paths of files.
+var pathLike = text.Pattern(`^[^\s<>|*?"]*[^\s<>|*?"/.]\.[A-Za-z][A-Za-z0-9]{0,7}$`)
+
+// addInput reads the key input of a case with a prompt: files that its agent gets. Another value blocks the
+// case, because no definition says how an agent would get it.
+func (c *caseTranslator) addInput() *yaml.Node {
+	n := c.get("input")
+	if n == nil || n.Kind == yaml.ScalarNode && (n.Value == "" || n.Value == textIn(c.node, "prompt")) {
+		return nil
+	}
+	items := dialect.Items(n)
+	if n.Kind == yaml.ScalarNode {
+		items = []*yaml.Node{n}
+	}
+	isFile := func(item *yaml.Node) bool {
+		name := dialect.TextOf(item)
+		if pathLike().MatchString(name) {
+			return true
+		}
+		found, _ := c.find(name)
+		return name != "" && found != ""
+	}
+	if len(items) == 0 || slices.ContainsFunc(items, func(item *yaml.Node) bool { return !isFile(item) }) {
+		c.block(n, "the case has a prompt and an input that names no file, and waza does not know how the agent gets both", "")
+		return nil
+	}
+	return n
+}
+
 // addFiles sets the files of the workspace. It returns their names for the prompt.
 func (c *caseTranslator) addFiles() (names []string) {
-	n := c.get("files")
+	list := dialect.List(c.node)
+	for _, key := range filesKeys {
+		names = append(names, c.filesOf(c.get(key), list)...)
+	}
+	if c.get("prompt") != nil {
+		names = append(names, c.filesOf(c.addInput(), list)...)
+	}
+	if len(list.Content) > 0 {
+		c.inputs.Set("files", list)
+	}
+	return names
+}
+
+// filesOf adds the files that a value lists to a list, and returns their names.
+func (c *caseTranslator) filesOf(n, list *yaml.Node) (names []string) {
 	if n == nil {
 		return nil
 	}
-	list := dialect.List(n)
 	add := func(at *yaml.Node, name string, content *yaml.Node) {
 		f := dialect.NewMap(at)
 		inside := workspaceName(name)
@@ -128,9 +173,6 @@ func (c *caseTranslator) addFiles() (names []string) {
 		if name := dialect.TextOf(n); name != "" {
 			add(n, name, nil)
 		}
-	}
-	if len(list.Content) > 0 {
-		c.inputs.Set("files", list)
 	}
 	return names
 }

@@ -1,6 +1,7 @@
 package skillevals
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -43,26 +44,50 @@ var statementKeys = []statementKey{
 	{name: "expected_outcomes"},
 	{name: "expected_result"},
 	{name: "expected_results"},
-	{name: "must_contain", prefix: "The result contains: "},
 	{name: "should_include", prefix: "The result includes: "},
+	{name: "scorers"},
+	{name: "evaluation_criteria"},
 	{name: "must_include", prefix: "The result includes: "},
+	{name: "must_contain", prefix: "The result contains: "},
+	{name: "should_contain", prefix: "The result contains: "},
 	{name: "expected_topics", prefix: "The result covers: "},
+	{name: "focus", prefix: "The result covers: "},
 	{name: "expected_sections", prefix: "The result has the section: "},
 	{name: "expected_patterns", prefix: "The result matches the pattern: "},
 	{name: "anti_expectations", absent: true},
 	{name: "must_not", absent: true},
 	{name: "must_not_include", absent: true},
+	{name: "must_not_contain", prefix: "The result contains: ", absent: true},
+	{name: "should_not_contain", prefix: "The result contains: ", absent: true},
 	{name: "must_not_have", absent: true},
 	{name: "must_not_do", absent: true},
 	{name: "forbidden", absent: true},
 	{name: "forbidden_behavior", absent: true},
 	{name: "forbidden_behaviors", absent: true},
 	{name: "fail", absent: true},
-	{name: "must_not_contain", absent: true},
 	{name: "should_not_include", absent: true},
 	{name: "flags_to_avoid", absent: true},
 	{name: "avoid_behaviors", absent: true},
 }
+
+// labelsOfItems are keys of items of statements that describe them to people.
+var labelsOfItems = []string{"category", "severity", "priority", "note", "notes", "reason", "rationale"}
+
+// textKeys are the keys of the text of an item for a judge, the preferred one first.
+var textKeys = []string{"text", "description", "statement", "criterion", "criteria", "check", "assertion", "expectation", "rubric", "question", "pass_if", "prompt"}
+
+// valueKeys are the keys of the texts that a check looks for, see [valuesOf].
+var valueKeys = []string{"value", "values", "pattern", "patterns", "needle", "substring", "text"}
+
+// kinds are the types of checks that code decides. A check can have a type, or its values under this key.
+var kinds = []string{
+	"contains", "contains_all", "output_contains", "not_contains", "output_not_contains", "contains_any",
+	"regex", "matches", "output_matches", "not_regex", "not_matches", "output_not_matches",
+	"file_exists", "file_not_exists", "file_contains", "file_not_contains",
+}
+
+// kindOf returns the name of a type in [kinds]; other names are returned as they are.
+func kindOf(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
 // hasStatements reports whether a case lists statements or checks.
 func (c *caseTranslator) hasStatements() bool {
@@ -82,36 +107,39 @@ func (c *caseTranslator) graders() []*yaml.Node {
 		if n == nil {
 			continue
 		}
-		items := []*yaml.Node{n}
-		if n.Kind == yaml.SequenceNode {
-			items = dialect.Items(n)
+		c.addItems(&j, &checks, n, k)
+	}
+	if own := c.ownChecks(); own != nil {
+		decided := c.checks(own, statementKey{})
+		for _, check := range decided {
+			checks.add(check)
 		}
-		for _, item := range items {
-			if check := c.check(item, k); check != nil {
-				checks.add(check)
-			} else {
-				c.addStatement(&j, item, k)
-			}
+		if len(decided) == 0 {
+			c.block(own, fmt.Sprintf("line %d: waza cannot decide the check %q", own.Line, text.Clip(dialect.Pairs(own)[0].Key.Value, 60)), "")
 		}
 	}
-	expected := c.get("expected_output")
+	expected, expectedKey := c.get("expected_output"), "expected_output"
 	if expected == nil {
-		expected = c.get("expected")
+		expected, expectedKey = c.get("expected"), "expected"
 	}
-	if len(j.list.Content) == 0 && len(checks.list) == 0 && dialect.TextOf(expected) != "" {
-		// A case is first written without statements.
-		j.add(expected, expectedPrefix+expected.Value, "expected_output", false)
+	if expected != nil && expected.Kind != yaml.ScalarNode {
+		c.addItems(&j, &checks, expected, statementKey{name: expectedKey})
 		expected = nil
 	}
-	if unread := c.addOthers(&j); unread != nil && len(j.list.Content) == 0 && len(checks.list) == 0 {
-		reason := fmt.Sprintf("line %d: nothing but %s says how the result should be, and waza cannot decide it", unread.Line, text.Clip(unread.Value, 60))
-		c.blocked = append(c.blocked, reason)
-		c.Reportf(c.Source, unread, decode.Warning, decode.CodeUnknownOption, "%s; trials of this case end in an error", reason)
+	if len(j.list.Content) == 0 && len(checks.list) == 0 && expected != nil && expected.Value != "" {
+		// A case is first written without statements.
+		if decode.IsText(expected) {
+			j.add(expected, expectedPrefix+expected.Value, "expected_output", false)
+		} else {
+			c.block(expected, fmt.Sprintf("line %d: %s must be a text, got %s", expected.Line, expectedKey, decode.Describe(expected)), "")
+		}
+		expected = nil
 	}
+	c.addOthers(&j)
 	if len(j.list.Content) > 0 {
 		config := dialect.NewMap(c.node)
 		config.Set("statements", j.list)
-		if dialect.TextOf(expected) != "" {
+		if decode.IsText(expected) && expected.Value != "" {
 			config.Set("reference", dialect.Scalar(expected, expected.Value))
 		}
 		g := dialect.NewMap(c.node)
@@ -135,8 +163,8 @@ var (
 )
 
 // addOthers lets the judge decide keys that no definition describes, by their texts. Without it, the case would pass
-// whatever they say. It returns a key without texts; nil for none.
-func (c *caseTranslator) addOthers(j *judged) (unread *yaml.Node) {
+// whatever they say.
+func (c *caseTranslator) addOthers(j *judged) {
 	for _, p := range dialect.Pairs(c.node) {
 		key, value := p.Key.Value, decode.Follow(p.Value)
 		absent := absentKey().MatchString(key)
@@ -151,12 +179,9 @@ func (c *caseTranslator) addOthers(j *judged) (unread *yaml.Node) {
 			if item.Kind == yaml.ScalarNode {
 				item = dialect.Scalar(item, dialect.TextOf(item))
 			}
-			c.addStatement(j, item, statementKey{name: key, prefix: fmt.Sprintf("The result fits %q: ", key), absent: absent})
+			c.addStatement(j, item, "", statementKey{name: key, prefix: fmt.Sprintf("The result fits %q: ", key), absent: absent})
 		}
 		if len(items) == 0 { // warnUnknown reports it
-			if value.Kind == yaml.MappingNode {
-				unread = p.Key
-			}
 			continue
 		}
 		c.read[key] = true
@@ -166,7 +191,6 @@ func (c *caseTranslator) addOthers(j *judged) (unread *yaml.Node) {
 				"key %q is unknown in skill evals; a judge decides whether the result fits it", text.Clip(key, 60))
 		}
 	}
-	return unread
 }
 
 // statementsName is the name of the grader of all statements of a case.
@@ -223,28 +247,148 @@ func (j *judged) add(at *yaml.Node, statement, label string, absent bool) {
 	j.list.Content = append(j.list.Content, m.Node)
 }
 
-// addStatement adds one item for the judge. An item without a readable text blocks the case, because
-// it must never count as passed.
-func (c *caseTranslator) addStatement(j *judged, item *yaml.Node, k statementKey) {
-	statement, label := dialect.TextOf(item), ""
-	if item.Kind == yaml.MappingNode {
-		statement = firstOf(textIn(item, "text"), textIn(item, "description"), textIn(item, "statement"), textIn(item, "check"),
-			textIn(item, "assertion"), textIn(item, "expectation"), textIn(item, "pass_if"), textIn(item, "criterion"), textIn(item, "criteria"))
-		label = firstOf(dialect.TextOf(decode.Lookup(item, "id")), textIn(item, "name"), textIn(item, "dimension"))
-		if statement != "" && decode.Lookup(item, "cmd") != nil && !c.unknown["cmd"] {
-			c.unknown["cmd"] = true
-			c.Reportf(c.Source, decode.Lookup(item, "cmd"), decode.Warning, decode.CodeNoEffect,
-				"waza does not run cmd, which no definition describes; a judge decides by the text of the check")
+// addItems adds the items of a list of statements: a list, a map of them by their labels, or a single one.
+func (c *caseTranslator) addItems(j *judged, checks *checkList, n *yaml.Node, k statementKey) {
+	if n.Kind == yaml.SequenceNode {
+		for _, item := range dialect.Items(n) {
+			c.addItem(j, checks, item, "", k)
 		}
-		if statement == "" {
-			statement = textIn(item, "name")
+		return
+	}
+	if n.Kind != yaml.MappingNode || isItem(n) {
+		c.addItem(j, checks, n, "", k)
+		return
+	}
+	for _, p := range dialect.Pairs(n) {
+		of := k
+		if i := slices.IndexFunc(statementKeys, func(known statementKey) bool { return known.name == p.Key.Value }); i >= 0 {
+			of = statementKeys[i]
+			of.absent = of.absent != k.absent
 		}
-		if label == statement {
-			label = ""
+		switch v := p.Value; {
+		case v.Kind == yaml.SequenceNode:
+			c.addItems(j, checks, v, of)
+		case v.Kind == yaml.MappingNode || decode.IsText(v) || decode.IsNull(v):
+			c.addItem(j, checks, v, p.Key.Value, of)
+		default:
+			c.block(v, fmt.Sprintf("line %d: %s has the value %s, which waza cannot check", v.Line, text.Clip(p.Key.Value, 60), decode.Describe(v)), "")
 		}
 	}
+}
+
+// isItem reports whether a map is one statement or check, not a map of them.
+func isItem(n *yaml.Node) bool {
+	return slices.ContainsFunc(dialect.Pairs(n), func(p decode.Pair) bool {
+		key := p.Key.Value
+		return (slices.Contains(textKeys, key) || key == "name") && decode.IsText(p.Value) ||
+			slices.Contains([]string{"check", "type", "groups"}, key) || slices.Contains(kinds, kindOf(key))
+	}) || len(n.Content) == 0
+}
+
+// addItem adds one item: checks that code decides, or else a statement.
+func (c *caseTranslator) addItem(j *judged, checks *checkList, item *yaml.Node, label string, k statementKey) {
+	decided := c.checks(item, k)
+	for _, check := range decided {
+		checks.add(check)
+	}
+	if item.Kind == yaml.MappingNode {
+		c.warnUnknownOfItem(item)
+	}
+	if len(decided) == 0 || len(undecidedKeys(item)) > 0 {
+		c.addStatement(j, item, label, k)
+	}
+}
+
+// warnUnknownOfItem reports keys of an item that have no effect.
+func (c *caseTranslator) warnUnknownOfItem(item *yaml.Node) {
+	known := slices.Concat(labelsOfItems, textKeys, valueKeys, optionKeys, []string{"name", "id", "dimension", "cmd", "type", "groups", "forbidden", "points", "path"})
+	for _, p := range dialect.Pairs(item) {
+		if slices.Contains(kinds, kindOf(p.Key.Value)) {
+			known = append(known, p.Key.Value)
+		}
+	}
+	c.translator.warnUnknown(item, known)
+}
+
+// checkOf returns the map of an item that has a check of its own; nil for others.
+func checkOf(item *yaml.Node) *yaml.Node {
+	if n := decode.Follow(decode.Lookup(item, "check")); n != nil && n.Kind == yaml.MappingNode {
+		return n
+	}
+	return nil
+}
+
+// undecidedKeys returns the keys of an item's own check that code does not read.
+func undecidedKeys(item *yaml.Node) (keys []string) {
+	known := slices.Concat(labelsOfItems, valueKeys, optionKeys, []string{"name", "id", "type", "description", "groups", "forbidden", "points", "path"})
+	for _, p := range dialect.Pairs(checkOf(item)) {
+		if key := p.Key.Value; !slices.Contains(known, key) && !slices.Contains(kinds, kindOf(key)) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// details returns the options of a check that a judge decides, after its text; empty if the text says all.
+func details(item *yaml.Node) string {
+	var options any
+	if spec := decode.Follow(decode.Lookup(item, "check")); spec != nil && spec.Kind != yaml.ScalarNode {
+		if spec.Decode(&options) != nil || len(spec.Content) == 0 {
+			return ""
+		}
+	} else {
+		var values []string
+		for _, v := range dialect.Items(valuesOf(item)) {
+			if !slices.ContainsFunc(textKeys, func(key string) bool { return textIn(item, key) == v.Value }) {
+				values = append(values, v.Value)
+			}
+		}
+		if len(values) == 0 {
+			return ""
+		}
+		options = map[string]any{firstOf(textIn(item, "type"), "values"): values}
+	}
+	encoded, err := json.Marshal(options)
+	if err != nil {
+		return ""
+	}
+	return " (check: " + string(encoded) + ")"
+}
+
+// asksJudge matches types of checks whose value is a statement for a judge.
+var asksJudge = text.Pattern(`(?i)llm|judge|rubric|semantic`)
+
+// addStatement adds one item for the judge. An item without a readable text blocks the case, because
+// it must never count as passed.
+func (c *caseTranslator) addStatement(j *judged, item *yaml.Node, label string, k statementKey) {
+	statement := dialect.TextOf(item)
+	kind := dialect.TextOf(decode.Lookup(item, "type"))
+	if item.Kind == yaml.MappingNode {
+		for _, key := range textKeys {
+			if statement = textIn(item, key); statement != "" {
+				break
+			}
+		}
+		label = firstOf(label, dialect.TextOf(decode.Lookup(item, "id")), textIn(item, "name"), textIn(item, "dimension"))
+		if cmd := decode.Lookup(item, "cmd"); cmd != nil && !c.unknown["cmd"] {
+			c.unknown["cmd"] = true
+			c.Reportf(c.Source, cmd, decode.Warning, decode.CodeNoEffect,
+				"waza does not run cmd, which no definition describes; a judge decides by the text of the check")
+		}
+		if statement == "" && asksJudge().MatchString(kind) {
+			statement = textIn(item, "value")
+		} else if firstOf(statement, textIn(item, "name")) != "" {
+			statement = firstOf(statement, textIn(item, "name")) + details(item)
+		}
+	}
+	if label == statement {
+		label = ""
+	}
+	if item.Kind == yaml.ScalarNode && !decode.IsText(item) && !decode.IsNull(item) && k.prefix == "" {
+		c.block(item, fmt.Sprintf("line %d: %s has the item %s", item.Line, k.name, decode.Describe(item)), "")
+		return
+	}
 	if strings.TrimSpace(statement) == "" {
-		kind := dialect.TextOf(decode.Lookup(item, "type"))
 		if kind == "" && item.Kind == yaml.ScalarNode {
 			return // an empty text states nothing
 		}
@@ -252,12 +396,16 @@ func (c *caseTranslator) addStatement(j *judged, item *yaml.Node, k statementKey
 		if kind != "" {
 			reason = fmt.Sprintf("line %d: waza cannot decide this check of the type %q", item.Line, text.Clip(kind, 60))
 		}
-		c.blocked = append(c.blocked, reason)
-		c.Reportf(c.Source, item, decode.Warning, decode.CodeUnknownOption,
-			"%s, and it has no text for a judge; trials of this case end in an error", reason)
+		c.block(item, reason, ", and it has no text for a judge")
 		return
 	}
 	j.add(item, k.prefix+statement, label, k.absent)
+}
+
+// block blocks the case because of a check that nothing can decide. The detail is only in the finding.
+func (c *caseTranslator) block(at *yaml.Node, reason, detail string) {
+	c.blocked = append(c.blocked, reason)
+	c.Reportf(c.Source, at, decode.Warning, decode.CodeUnknownOption, "%s%s; trials of this case end in an error", reason, detail)
 }
 
 func textIn(n *yaml.Node, key string) string {
@@ -267,46 +415,120 @@ func textIn(n *yaml.Node, key string) string {
 	return ""
 }
 
-// check returns the grader for an item that code can decide, or nil. The final message is the subject
-// of all checks but file_contains.
-func (c *caseTranslator) check(item *yaml.Node, k statementKey) *yaml.Node {
-	if item.Kind != yaml.MappingNode {
+// ownChecks returns a map with the checks that a case has beside its lists, under the names of their types;
+// nil without one.
+func (c *caseTranslator) ownChecks() *yaml.Node {
+	own := dialect.NewMap(c.node)
+	for _, p := range dialect.Pairs(c.node) {
+		kind := kindOf(p.Key.Value)
+		if !slices.Contains(kinds, kind) {
+			continue
+		}
+		c.read[p.Key.Value] = true
+		if !decode.IsNull(p.Value) && (p.Value.Kind == yaml.ScalarNode || len(p.Value.Content) > 0) {
+			own.Set(kind, p.Value)
+		}
+	}
+	if own.Len() == 0 {
 		return nil
 	}
-	spec := item
-	if n := decode.Follow(decode.Lookup(item, "check")); n != nil && n.Kind == yaml.MappingNode {
-		spec = n
-	}
-	name := firstOf(textIn(item, "text"), textIn(item, "description"), dialect.TextOf(decode.Lookup(item, "id")), textIn(item, "name"))
-	if decode.Lookup(spec, "groups") != nil && !k.absent {
-		return groups(item, spec, firstOf(name, "groups"))
-	}
-	kind := strings.ReplaceAll(textIn(spec, "type"), "-", "_")
+	return own.Node
+}
+
+// A typedCheck is a check that code may decide: its type, and the texts that it looks for.
+type typedCheck struct {
+	kind   string
+	values *yaml.Node // a list with at least one item, because a check without a value would always pass
+}
+
+// typedChecks returns the checks of a map: that of its type, and those under the names of types.
+func typedChecks(spec *yaml.Node) (list []typedCheck) {
+	kind := kindOf(textIn(spec, "type"))
 	values := valuesOf(spec)
 	if kind == "file_exists" || kind == "file_not_exists" {
 		values = pathsOf(spec, values)
 	}
-	if len(dialect.Items(values)) == 0 {
-		return nil // a check without a value would always pass
+	if len(values.Content) > 0 && slices.Contains(kinds, kind) {
+		list = append(list, typedCheck{kind, values})
 	}
+	for _, p := range dialect.Pairs(spec) {
+		if values := textsOf(p.Value); slices.Contains(kinds, kindOf(p.Key.Value)) && len(values.Content) > 0 {
+			list = append(list, typedCheck{kindOf(p.Key.Value), values})
+		}
+	}
+	return list
+}
+
+// checks returns the graders for an item that code can decide. The final message is the subject of all
+// checks but those of files.
+func (c *caseTranslator) checks(item *yaml.Node, k statementKey) (graders []*yaml.Node) {
+	if item.Kind != yaml.MappingNode {
+		return nil
+	}
+	spec := item
+	if own := checkOf(item); own != nil {
+		spec = own
+	}
+	name := firstOf(textIn(item, "text"), textIn(item, "description"), dialect.TextOf(decode.Lookup(item, "id")), textIn(item, "name"))
+	if decode.Lookup(spec, "groups") != nil && !k.absent {
+		if g := groups(item, spec, firstOf(name, "groups")); g != nil {
+			return []*yaml.Node{g}
+		}
+		return nil
+	}
+	for _, typed := range typedChecks(spec) {
+		g := c.grader(item, spec, typed, name, k.absent)
+		if g == nil {
+			return nil
+		}
+		graders = append(graders, g)
+	}
+	return graders
+}
+
+// grader returns the grader of a check, or nil if code cannot decide it.
+func (c *caseTranslator) grader(item, spec *yaml.Node, typed typedCheck, name string, absent bool) *yaml.Node {
+	kind, values := typed.kind, typed.values
 	config := dialect.NewMap(spec)
 	grader := "text"
-	absent := k.absent
-	switch kind {
-	case "contains", "contains_all", "output_contains":
+	setPatterns := func(absent bool, patterns *yaml.Node) bool {
+		flags, ok := flagsOf(spec)
+		if !ok {
+			return false
+		}
+		config.Set(option(absent, "regex_not_match", "regex_match"), withFlags(patterns, flags))
+		config.Set("syntax", dialect.Scalar(spec, "javascript"))
+		return true
+	}
+	setTexts := func(absent bool) {
+		if ignoresCase(spec) {
+			config.Set(option(absent, "regex_not_match", "regex_match"), withFlags(quoted(values), "i"))
+			config.Set("syntax", dialect.Scalar(spec, "javascript"))
+			return
+		}
 		config.Set(option(absent, "not_contains_cs", "contains_cs"), values)
 		c.hintPattern(kind, values)
+	}
+	switch kind {
+	case "contains", "contains_all", "output_contains":
+		setTexts(absent)
 	case "not_contains", "output_not_contains":
-		config.Set(option(absent, "contains_cs", "not_contains_cs"), values)
-		c.hintPattern(kind, values)
+		setTexts(!absent)
 	case "contains_any":
-		config.Set(option(absent, "regex_not_match", "regex_match"), oneOf(spec, values, true))
+		patterns := oneOf(spec, values, true)
+		if ignoresCase(spec) {
+			patterns = withFlags(patterns, "i")
+			config.Set("syntax", dialect.Scalar(spec, "javascript"))
+		}
+		config.Set(option(absent, "regex_not_match", "regex_match"), patterns)
 	case "regex", "matches", "output_matches":
-		config.Set(option(absent, "regex_not_match", "regex_match"), values)
-		config.Set("syntax", dialect.Scalar(spec, "javascript"))
+		if !setPatterns(absent, values) {
+			return nil
+		}
 	case "not_regex", "not_matches", "output_not_matches":
-		config.Set(option(absent, "regex_match", "regex_not_match"), values)
-		config.Set("syntax", dialect.Scalar(spec, "javascript"))
+		if !setPatterns(!absent, values) {
+			return nil
+		}
 	case "file_exists":
 		grader = "file"
 		config.Set(option(absent, "must_not_exist", "must_exist"), values)
@@ -321,11 +543,7 @@ func (c *caseTranslator) check(item *yaml.Node, k statementKey) *yaml.Node {
 		grader = "file"
 		m := dialect.NewMap(spec)
 		m.Set("path", dialect.Scalar(file, file.Value))
-		quoted := dialect.List(values)
-		for _, v := range dialect.Items(values) {
-			quoted.Content = append(quoted.Content, dialect.Scalar(v, regexp.QuoteMeta(v.Value)))
-		}
-		m.Set(option(absent != (kind == "file_not_contains"), "must_not_match", "must_match"), quoted)
+		m.Set(option(absent != (kind == "file_not_contains"), "must_not_match", "must_match"), quoted(values))
 		config.Set("content_patterns", dialect.List(spec, m.Node))
 	default:
 		return nil
@@ -334,6 +552,57 @@ func (c *caseTranslator) check(item *yaml.Node, k statementKey) *yaml.Node {
 		name = text.Clip(kind+" "+dialect.Items(values)[0].Value, 60)
 	}
 	return named(item, name, grader, config)
+}
+
+// optionKeys are the keys that change how a check compares texts.
+var optionKeys = []string{"flags", "case_sensitive", "case_insensitive", "ignore_case"}
+
+// ignoresCase reports whether a check finds its texts in any letter case.
+func ignoresCase(spec *yaml.Node) bool {
+	is := func(key, value string) bool {
+		return strings.EqualFold(dialect.TextOf(decode.Lookup(spec, key)), value)
+	}
+	return is("case_sensitive", "false") || is("case_insensitive", "true") || is("ignore_case", "true") ||
+		strings.Contains(dialect.TextOf(decode.Lookup(spec, "flags")), "i")
+}
+
+// flagsOf returns the flags that patterns of a check have at their start. ok is false if one of its flags
+// could change the result and has no such form.
+func flagsOf(spec *yaml.Node) (flags string, ok bool) {
+	for _, flag := range dialect.TextOf(decode.Lookup(spec, "flags")) {
+		switch flag {
+		case 'm', 's':
+			flags += string(flag)
+		case 'i', 'g', 'u': // i follows below; g and u do not change whether a pattern matches
+		default:
+			return "", false
+		}
+	}
+	if ignoresCase(spec) {
+		flags = "i" + flags
+	}
+	return flags, true
+}
+
+// withFlags returns patterns with flags at their start.
+func withFlags(patterns *yaml.Node, flags string) *yaml.Node {
+	if flags == "" {
+		return patterns
+	}
+	list := dialect.List(patterns)
+	for _, p := range dialect.Items(patterns) {
+		list.Content = append(list.Content, dialect.Scalar(p, "(?"+flags+")"+p.Value))
+	}
+	return list
+}
+
+// quoted returns patterns that match texts.
+func quoted(values *yaml.Node) *yaml.Node {
+	list := dialect.List(values)
+	for _, v := range dialect.Items(values) {
+		list.Content = append(list.Content, dialect.Scalar(v, regexp.QuoteMeta(v.Value)))
+	}
+	return list
 }
 
 // option returns the option of a grader for a thing that must be absent, or present.
@@ -355,24 +624,29 @@ func named(at *yaml.Node, name, kind string, config dialect.Map) *yaml.Node {
 
 // valuesOf returns the texts that a check looks for.
 func valuesOf(spec *yaml.Node) *yaml.Node {
-	for _, key := range []string{"value", "values", "pattern", "patterns", "needle", "substring", "text"} {
+	for _, key := range valueKeys {
 		n := decode.Follow(decode.Lookup(spec, key))
 		if n == nil || key == "text" && textIn(spec, "type") == "" {
 			continue
 		}
-		list := dialect.List(n)
-		items := dialect.Items(n)
-		if n.Kind == yaml.ScalarNode {
-			items = []*yaml.Node{n}
-		}
-		for _, item := range items {
-			if value := dialect.TextOf(item); value != "" {
-				list.Content = append(list.Content, dialect.Scalar(item, value))
-			}
-		}
-		return list
+		return textsOf(n)
 	}
 	return dialect.List(spec)
+}
+
+// textsOf returns the scalars of a list, or a single one, that are not empty.
+func textsOf(n *yaml.Node) *yaml.Node {
+	list := dialect.List(n)
+	items := dialect.Items(n)
+	if n.Kind == yaml.ScalarNode {
+		items = []*yaml.Node{n}
+	}
+	for _, item := range items {
+		if value := dialect.TextOf(item); value != "" {
+			list.Content = append(list.Content, dialect.Scalar(item, value))
+		}
+	}
+	return list
 }
 
 // pathsOf returns the paths of a check of files.

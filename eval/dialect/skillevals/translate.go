@@ -2,8 +2,10 @@ package skillevals
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -23,10 +25,12 @@ type translator struct {
 	ids     map[string]int  // of the cases until now, with the last number that a repetition got
 	unknown map[string]bool // keys that were reported
 	needed  needed          // by each case
+	// collection are the places of the skills that agents get if skill only labels the suite; nil otherwise.
+	collection []string
 }
 
 // fileKeys are the keys of a file besides its cases.
-var fileKeys = []string{"skill_name", "skill", "agent_name", "name", "description", "version", "schema", "schema_version", "updated", "$schema"}
+var fileKeys = []string{"skill_name", "skill", "agent_name", "name", "description", "version", "schema", "schema_version", "updated", "$schema", "note", "notes", "comment", "_comment"}
 
 func translate(t *dialect.Translation) {
 	tr := &translator{
@@ -59,24 +63,35 @@ func translate(t *dialect.Translation) {
 		tr.suite.Set("tasks", tasks)
 	}
 	if triggers.Len() > 0 {
+		if triggers.others && tr.collection == nil {
+			places, _ := tr.UsualSkills()
+			tr.setSkills(tr.root, places)
+		}
 		tr.suite.Set("trigger_tests", triggers.Node)
 	}
 }
 
 // translateHead sets the name, the skill and the settings of the suite.
 func (tr *translator) translateHead() {
-	dir := filepath.Dir(tr.Source.Path)
 	var at *yaml.Node
 	for _, key := range []string{"skill_name", "skill"} {
 		if n := decode.Follow(decode.Lookup(tr.root, key)); tr.skill == "" && decode.IsText(n) {
 			tr.skill, at = n.Value, n
 		}
 	}
-	if found, ok := tr.SkillDir(tr.skill); ok {
-		tr.skill, _ = tr.SkillIn(found) // as agents know it
+	label := tr.skill
+	dir, found := tr.SkillDir(tr.skill)
+	if found {
+		tr.skill, _ = tr.SkillIn(dir) // as agents know it
+		label = tr.skill
+	} else if !slices.ContainsFunc(casesOf(tr.root), needsSkill) {
+		if places, ok := tr.LabelPlaces(tr.skill, at); ok {
+			tr.skill, tr.collection = "", places
+		}
 	}
 	agent := dialect.TextOf(decode.Lookup(tr.root, "agent_name"))
-	name := firstOf(tr.skill, agent, dialect.TextOf(decode.Lookup(tr.root, "name")), filepath.Base(filepath.Dir(dir)))
+	name := firstOf(label, agent, dialect.TextOf(decode.Lookup(tr.root, "name")),
+		filepath.Base(filepath.Dir(filepath.Dir(tr.Source.Path))))
 	tr.suite.Set("name", dialect.Scalar(at, name))
 	for _, key := range []string{"description", "version"} {
 		if n := decode.Follow(decode.Lookup(tr.root, key)); n != nil && n.Kind == yaml.ScalarNode && !decode.IsNull(n) {
@@ -85,17 +100,27 @@ func (tr *translator) translateHead() {
 	}
 	if tr.skill != "" {
 		tr.suite.Set("skill", dialect.Scalar(at, tr.skill))
-		if _, found := tr.SkillDir(tr.skill); found {
-			// Both definitions run each case with and without the skill.
-			tr.suite.Set("baseline", dialect.Scalar(at, true))
-		}
 	}
+	if found && tr.skill != "" || tr.collection != nil {
+		// Both definitions run each case with and without the skill.
+		tr.suite.Set("baseline", dialect.Scalar(at, true))
+	}
+	tr.setSkills(at, tr.collection)
 	tr.suite.Set("literal", dialect.Scalar(nil, true))
 	if tr.root.Kind == yaml.MappingNode && !tr.HeadOnly {
 		tr.warnUnknown(tr.root, slices.Concat(fileKeys, listKeys, thresholdKeys))
 		if n := decode.Lookup(tr.root, "agent_name"); n != nil {
 			tr.Reportf(tr.Source, n, decode.Warning, decode.CodeNoEffect, "agent_name only names the suite; choose the agent with --agent")
 		}
+	}
+}
+
+// setSkills sets the places of the skills that agents get besides the skill of the file.
+func (tr *translator) setSkills(at *yaml.Node, places []string) {
+	if len(places) > 0 {
+		config := dialect.NewMap(at)
+		config.Set("skill_directories", dialect.Texts(at, places...))
+		tr.suite.Set("config", config.Node)
 	}
 }
 
@@ -138,15 +163,29 @@ func (c *caseTranslator) get(key string) *yaml.Node {
 // labelKeys are keys of cases that describe a case to people.
 var labelKeys = []string{"tags", "category", "area", "notes", "note", "comment", "_comment", "reason", "rationale", "type", "difficulty", "priority"}
 
-func (c *caseTranslator) warnUnknown() {
-	for _, key := range labelKeys {
-		c.read[key] = true
+func (c *caseTranslator) warnUnknown() { c.translator.warnUnknown(c.node, c.known()) }
+
+// known returns the keys that were translated, and those that describe the case.
+func (c *caseTranslator) known() []string {
+	return append(slices.Collect(maps.Keys(c.read)), labelKeys...)
+}
+
+// blockUnchecked blocks a case that nothing checks, because such a case would always pass. It names the keys
+// that waza does not know, which can be its checks.
+func (c *caseTranslator) blockUnchecked() {
+	var unknown []string
+	for known, pairs := c.known(), dialect.Pairs(c.node); len(pairs) > 0; pairs = pairs[1:] {
+		if key := pairs[0].Key.Value; !slices.Contains(known, key) {
+			unknown = append(unknown, strconv.Quote(text.Clip(key, 60)))
+		}
 	}
-	var known []string
-	for key := range c.read {
-		known = append(known, key)
+	reason := "the case checks nothing; add expectations or expected_output"
+	if len(unknown) > 0 {
+		reason = "the case checks nothing that waza knows; its unknown keys are " + text.Clip(strings.Join(unknown, ", "), 300)
 	}
-	c.translator.warnUnknown(c.node, known)
+	c.blocked = append(c.blocked, reason)
+	c.Reportf(c.Source, c.node, decode.Warning, decode.CodeNothingChecked, "case %q: %s; its trials end in an error",
+		text.Clip(dialect.TextOf(c.task.Get("id")), 60), reason)
 }
 
 func (c *caseTranslator) translate() *yaml.Node {
@@ -182,6 +221,9 @@ func (c *caseTranslator) translate() *yaml.Node {
 		c.task.Set("graders", dialect.List(c.node, graders...))
 	}
 	c.addThreshold(graders)
+	if len(graders) == 0 && len(c.blocked) == 0 {
+		c.blockUnchecked()
+	}
 	if len(c.blocked) > 0 {
 		c.task.Set("blocked", dialect.Scalar(c.node, strings.Join(c.blocked, "; ")))
 	}

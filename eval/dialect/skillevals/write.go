@@ -28,7 +28,8 @@ type writtenCase struct {
 	Name         string   `json:"name,omitempty"`
 	Description  string   `json:"description,omitempty"`
 	Tags         []string `json:"tags,omitempty"`
-	Prompt       any      `json:"prompt"` // a text, or a list of texts
+	Prompt       any      `json:"prompt"`          // a text, or a list of texts
+	Skill        string   `json:"skill,omitempty"` // of a trigger test
 	Should       *bool    `json:"should_trigger,omitempty"`
 	Reason       string   `json:"reason,omitempty"`
 	Expected     string   `json:"expected_output,omitempty"`
@@ -52,6 +53,7 @@ type written struct {
 // write returns a suite as an evals.json. Every check becomes the check or statement that the
 // translation reads as the same grader.
 func write(d *dialect.Document) ([]dialect.File, error) {
+	d.TakeUsualSkills()
 	d.LoseKeys()
 	if d.Skill != "" && !d.Baseline && len(d.Cases) > 0 {
 		d.Lose(false, "baseline", "cases run with and without the skill")
@@ -73,14 +75,14 @@ func write(d *dialect.Document) ([]dialect.File, error) {
 			d.Lose(true, "trigger_tests.first_tool", "the whole trial decides; write them with --to triggers")
 		}
 		for _, p := range t.Prompts {
-			if p.Skill != "" || len(p.Acceptable)+len(p.Forbidden) > 0 {
-				d.Lose(true, "skills of the trigger test "+p.Prompt, "should_trigger is about the skill of the file")
+			if len(p.Acceptable)+len(p.Forbidden) > 0 {
+				d.Lose(true, "skills of the trigger test "+p.Prompt, "should_trigger is about one skill")
 			}
 			if p.Half {
 				d.Lose(false, "confidence of the trigger test "+p.Prompt, "all prompts have the same weight")
 			}
 			should := p.Should
-			doc.Evals = append(doc.Evals, writtenCase{Prompt: p.Prompt, Should: &should, Reason: p.Reason})
+			doc.Evals = append(doc.Evals, writtenCase{Prompt: p.Prompt, Skill: p.Skill, Should: &should, Reason: p.Reason})
 		}
 	}
 	return dialect.JSONFile(writtenName, doc)
@@ -114,6 +116,9 @@ func (w *caseWriter) write() writtenCase {
 	w.writePrompt()
 	for i := range c.Checks {
 		w.writeCheck(&c.Checks[i])
+	}
+	if len(c.Checks) == 0 {
+		w.lose(true, "verdict", "nothing checks it, and a case without checks ends in an error")
 	}
 	return w.to
 }
