@@ -46,7 +46,7 @@ func Dialect() *dialect.Dialect {
 	}
 }
 
-// listKeys are the keys of the list of cases, see [casesOf].
+// listKeys are the keys of the list of cases, see [listsOf].
 var listKeys = []string{"evals", "cases", "test_cases", "evaluations", "tests", "queries"}
 
 // promptKeys are the keys of the prompt of a case, the preferred one first.
@@ -57,7 +57,29 @@ func ofPromptfoo(root *yaml.Node) bool {
 	return slices.ContainsFunc([]string{"prompts", "providers", "targets"}, func(key string) bool { return decode.Lookup(root, key) != nil })
 }
 
-func casesOf(root *yaml.Node) []*yaml.Node { return dialect.Entries(root, listKeys) }
+// moreKeys are the keys of lists that files have beside that of their cases.
+var moreKeys = []string{"edge_cases", "triggers", "trigger_tests"}
+
+func casesOf(root *yaml.Node) []*yaml.Node {
+	cases, _ := listsOf(root)
+	return cases
+}
+
+// listsOf returns the cases of a file, and the keys whose lists they are: the first list of listKeys that is not
+// empty, and all others whose items are cases.
+func listsOf(root *yaml.Node) (cases []*yaml.Node, keys []string) {
+	if root.Kind == yaml.SequenceNode {
+		return dialect.Items(root), nil
+	}
+	for _, key := range slices.Concat(listKeys, moreKeys) {
+		list := dialect.Items(decode.Lookup(root, key))
+		isFirst := len(cases) == 0 && slices.Contains(listKeys, key)
+		if isFirst || !slices.ContainsFunc(list, func(c *yaml.Node) bool { return !hasPrompt(c) }) {
+			cases, keys = append(cases, list...), append(keys, key)
+		}
+	}
+	return cases, keys
+}
 
 func hasPrompt(c *yaml.Node) bool {
 	for _, key := range promptKeys {

@@ -108,7 +108,8 @@ func (tr *translator) translateHead() {
 	tr.setSkills(at, tr.collection)
 	tr.suite.Set("literal", dialect.Scalar(nil, true))
 	if tr.root.Kind == yaml.MappingNode && !tr.HeadOnly {
-		tr.warnUnknown(tr.root, slices.Concat(fileKeys, listKeys, thresholdKeys))
+		_, lists := listsOf(tr.root)
+		tr.warnUnknown(tr.root, slices.Concat(fileKeys, lists, thresholdKeys))
 		if n := decode.Lookup(tr.root, "agent_name"); n != nil {
 			tr.Reportf(tr.Source, n, decode.Warning, decode.CodeNoEffect, "agent_name only names the suite; choose the agent with --agent")
 		}
