@@ -61,6 +61,24 @@ func (d *draft) choose(tests []triggerTest) ([]*eval.Task, []triggerTest, error)
 	return chosen, tests, nil
 }
 
+// A TriggerTest is a prompt of the trigger tests of a suite, as a run of an agent whose skills waza sees has it.
+type TriggerTest struct {
+	ID string
+	*record.TriggerRef
+	// Trials is the number of trials, in each cell of a matrix.
+	Trials int
+}
+
+// TriggerTests returns the trigger tests that a request chooses. They do not depend on the executor.
+func TriggerTests(suite *eval.Suite, req record.Request) (list []TriggerTest, err error) {
+	d := &draft{Plan: &Plan{Suite: suite}, req: req, ids: idsOf(suite)}
+	_, tests, err := d.choose(triggerTests(suite, d.ids, req.FirstTool))
+	for _, t := range tests {
+		list = append(list, TriggerTest{ID: t.task.ID, TriggerRef: t.ref, Trials: max(1, suite.Config.TrialsPerTask)})
+	}
+	return list, err
+}
+
 // namesIn returns the id and the name of a task, and its ids in those of some cells of a matrix that do it.
 func namesIn(t *eval.Task, cells ...*Setup) []string {
 	names := []string{t.ID, t.Name}

@@ -2,7 +2,9 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,6 +18,7 @@ import (
 	"waza/cmd/waza/state"
 	"waza/eval"
 	"waza/runner/executor/mock"
+	"waza/runner/plan"
 	"waza/runner/record"
 	"waza/runner/report"
 )
@@ -29,9 +32,9 @@ type Options struct {
 func Command(o Options) *cli.Command {
 	return &cli.Command{
 		Name: "tasks", Category: help.Suites,
-		Usage:     "list the tasks of a suite",
+		Usage:     "list the tasks and trigger tests of a suite",
 		ArgsUsage: "SUITE",
-		Description: `With --task and --tag, it lists the tasks that waza run would run with those flags.
+		Description: `With --task and --tag, it lists those that waza run would run with those flags.
 
 Examples:
   waza tasks evals/demo/eval.yaml
@@ -55,11 +58,23 @@ type task struct {
 	Graders     []string `json:"graders"`
 }
 
+// triggerTest is a prompt of the trigger tests in the output of `waza tasks --json`.
+type triggerTest struct {
+	ID               string   `json:"id"`
+	Prompt           string   `json:"prompt"`
+	ShouldTrigger    bool     `json:"shouldTrigger"`
+	Skill            string   `json:"skill,omitempty"` // absent if any skill counts
+	AcceptableSkills []string `json:"acceptableSkills,omitempty"`
+	ForbiddenSkills  []string `json:"forbiddenSkills,omitempty"`
+	Trials           int      `json:"trials"`
+}
+
 // listing is the output of `waza tasks --json`.
 type listing struct {
-	Path  string `json:"path"`
-	Name  string `json:"name"`
-	Tasks []task `json:"tasks"`
+	Path     string        `json:"path"`
+	Name     string        `json:"name"`
+	Tasks    []task        `json:"tasks"`
+	Triggers []triggerTest `json:"triggerTests,omitempty"`
 }
 
 func (o Options) list(c *cli.Context) error {
@@ -74,20 +89,38 @@ func (o Options) list(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	tasks, err := tasksOf(c.Context, rn, suite, record.Request{Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag")})
+	all, err := listingOf(c.Context, rn, suite, record.Request{Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag")})
 	if err != nil {
 		return err
 	}
 	if c.Bool("json") {
-		return o.Stdout.JSON(listing{Path: suite.File, Name: suite.Name, Tasks: output.NonNil(tasks)})
+		return o.Stdout.JSON(all)
 	}
-	if len(tasks) == 0 {
+	if len(all.Tasks)+len(all.Triggers) == 0 {
 		fmt.Fprintf(o.Stderr, "waza: %s: the suite has no tasks\n", output.Clean(suite.File))
 		return nil
 	}
-	rows := [][]string{{"Task", "Name", "Tags", "File", "Trials", "Graders"}}
-	for _, t := range tasks {
-		rows = append(rows, []string{t.ID, t.Name, strings.Join(t.Tags, ", "), t.File, fmt.Sprint(t.Trials), strings.Join(t.Graders, ", ")})
+	if len(all.Tasks) > 0 {
+		rows := [][]string{{"Task", "Name", "Tags", "File", "Trials", "Graders"}}
+		for _, t := range all.Tasks {
+			rows = append(rows, []string{t.ID, t.Name, strings.Join(t.Tags, ", "), t.File, fmt.Sprint(t.Trials), strings.Join(t.Graders, ", ")})
+		}
+		if err := o.Stdout.Table(rows); err != nil || len(all.Triggers) == 0 {
+			return err
+		}
+		fmt.Fprintln(o.Stdout)
+	}
+	rows := [][]string{{"Trigger test", "Prompt", "Skill", "Expected", "Trials"}}
+	for _, t := range all.Triggers {
+		expected := "not used"
+		if t.ShouldTrigger {
+			expected = "used"
+		}
+		skills := strings.Join(append([]string{cmp.Or(t.Skill, "any")}, t.AcceptableSkills...), " or ")
+		if len(t.ForbiddenSkills) > 0 {
+			skills += ", not " + strings.Join(t.ForbiddenSkills, ", ")
+		}
+		rows = append(rows, []string{t.ID, plan.Title(t.Prompt), skills, expected, fmt.Sprint(t.Trials)})
 	}
 	return o.Stdout.Table(rows)
 }
@@ -108,40 +141,57 @@ func (o Options) load(rn *state.Opened, path string) (*eval.Suite, error) {
 	return suite, nil
 }
 
-// tasksOf reads the plan of a run, so that it lists exactly what a run would do.
-func tasksOf(ctx context.Context, rn *state.Opened, suite *eval.Suite, req record.Request) ([]task, error) {
-	if len(suite.Tasks) == 0 {
-		return nil, nil
+// listingOf lists exactly what a run would do: the tasks of its plan, and its trigger tests.
+func listingOf(ctx context.Context, rn *state.Opened, suite *eval.Suite, req record.Request) (listing, error) {
+	all := listing{Path: suite.File, Name: suite.Name, Tasks: []task{}}
+	hasTriggers := suite.Triggers != nil && suite.Triggers.Prompts() > 0
+	tests, err := plan.TriggerTests(suite, req)
+	for _, t := range tests {
+		all.Triggers = append(all.Triggers, triggerTest{
+			ID: t.ID, Prompt: t.Prompt, ShouldTrigger: t.ShouldTrigger, Skill: t.Skill,
+			AcceptableSkills: t.AcceptableSkills, ForbiddenSkills: t.ForbiddenSkills, Trials: t.Trials,
+		})
+	}
+	switch {
+	case len(suite.Tasks) == 0 && !hasTriggers:
+		return all, nil
+	case len(suite.Tasks) == 0:
+		return all, err
 	}
 	if suite.Config.Executor == "" && req.Executor == "" {
 		req.Executor = mock.Kind.Name // the tasks are the same for every executor that the user will choose
 	}
-	plan, err := rn.Planner().Plan(ctx, suite, req)
+	planned, err := rn.Planner().Plan(ctx, suite, req)
+	if selection := (*record.SelectionError)(nil); errors.As(err, &selection) && selection.Unmeasured != "" && len(tests) > 0 {
+		return all, nil // the filters choose trigger tests only
+	}
 	if err != nil {
-		return nil, err
+		return all, err
 	}
-	defer plan.Close()
-	var tasks []task
-	for _, t := range plan.Tasks {
-		if t.Role != record.RoleTask {
-			continue
+	defer planned.Close()
+	for _, t := range planned.Tasks {
+		if t.Role == record.RoleTask {
+			all.addTask(t)
 		}
-		if last := len(tasks) - 1; last >= 0 && tasks[last].ID == t.Task.ID {
-			tasks[last].Trials += t.Trials // in another cell of the matrix
-			continue
-		}
-		info := task{
-			ID: t.Task.ID, Name: t.Task.Name, Description: t.Description, Tags: output.NonNil(t.Tags), Golden: t.Golden,
-			File: t.RelFile, Line: t.Line,
-			Trials: t.Trials, Timeout: t.Timeout.Seconds(), Graders: []string{},
-		}
-		for _, g := range t.Effective {
-			info.Graders = append(info.Graders, g.Name)
-		}
-		if t.Expected != nil {
-			info.Graders = append(info.Graders, "expected")
-		}
-		tasks = append(tasks, info)
 	}
-	return tasks, nil
+	return all, nil
+}
+
+func (l *listing) addTask(t *plan.Task) {
+	if last := len(l.Tasks) - 1; last >= 0 && l.Tasks[last].ID == t.Task.ID {
+		l.Tasks[last].Trials += t.Trials // in another cell of the matrix
+		return
+	}
+	info := task{
+		ID: t.Task.ID, Name: t.Task.Name, Description: t.Description, Tags: output.NonNil(t.Tags), Golden: t.Golden,
+		File: t.RelFile, Line: t.Line,
+		Trials: t.Trials, Timeout: t.Timeout.Seconds(), Graders: []string{},
+	}
+	for _, g := range t.Effective {
+		info.Graders = append(info.Graders, g.Name)
+	}
+	if t.Expected != nil {
+		info.Graders = append(info.Graders, "expected")
+	}
+	l.Tasks = append(l.Tasks, info)
 }
