@@ -2,6 +2,7 @@ package skillevals_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,4 +41,28 @@ func TestManyRepeatedIDs(t *testing.T) {
 func FuzzTranslate(f *testing.F) {
 	dialecttest.Seed(f, "skillevals", isSuite)
 	dialecttest.Fuzz(f, filepath.Join("s", "evals", "evals.json"))
+}
+
+// Agents get all skills of a collection, for cases and for trigger tests.
+func TestCollection(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		".git/HEAD":         "ref: refs/heads/main\n",
+		"skills/a/SKILL.md": "---\nname: alpha\ndescription: d\n---\n",
+		"skills/b/SKILL.md": "---\nname: beta\ndescription: d\n---\n",
+		"evals/evals.json": `{"skill_name": "greek-letters", "evals": [{"prompt": "p", "expectations": ["x"]},
+			{"prompt": "t", "skill": "beta", "should_trigger": true}]}`,
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	}
+	suite, found, err := eval.Load(filepath.Join(dir, "evals", "evals.json"), eval.Options{})
+	require.NoError(t, err)
+	require.Empty(t, found.Errors())
+	want := []string{filepath.Join(dir, "skills", "a"), filepath.Join(dir, "skills", "b")}
+	require.Equal(t, want, suite.Tasks[0].Skills)
+	require.Equal(t, want, suite.Triggers.Skills)
+	require.Equal(t, "beta", suite.Triggers.ShouldTrigger[0].Skill)
 }
