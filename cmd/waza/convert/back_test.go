@@ -124,17 +124,15 @@ func TestLosses(t *testing.T) {
 			[]dialect.Loss{{Part: "confidence of p", Reason: "all queries have the same weight"}},
 		},
 		"repeated and routed queries": {
-			"config: {trials_per_task: 3}\ntrigger_tests: {first_tool: true, threshold: 0.5, should_not_trigger_prompts: [{prompt: p, skill: other}, p]}\n", "triggers",
-			[]dialect.Loss{
-				{
-					Part: "skill of the trigger test p", Verdict: true,
-					Reason: "a query that should trigger nothing must use neither other nor the skill of the file",
-				},
-				{Part: "trigger test p", Reason: "of two entries with the same query, the last one counts", Verdict: true},
-			},
+			"config: {trials_per_task: 3}\ntrigger_tests: {first_tool: true, threshold: 0.5, should_not_trigger_prompts: [{prompt: p, skill: other}, p, p]}\n", "triggers",
+			[]dialect.Loss{{Part: "trigger test p", Reason: "of two entries with the same query and skill, the last one counts", Verdict: true}},
+		},
+		"nothing to check": {
+			"tasks: [{id: a, inputs: {prompt: a}}]\n", "evals.json",
+			[]dialect.Loss{{Part: "task a: verdict", Reason: "nothing checks it, and a case without checks ends in an error", Verdict: true}},
 		},
 		"options of an executor": {
-			"config: {executor: command, command: cat, system_prompt: Be brief.}\ntasks: [{id: a, inputs: {prompt: a}}]\n", "evals.json",
+			"config: {executor: command, command: cat, system_prompt: Be brief.}\ntasks: [{id: a, inputs: {prompt: a}, graders: [{name: g, type: text, config: {contains_cs: [x]}}]}]\n", "evals.json",
 			[]dialect.Loss{
 				{Part: "config.executor", Reason: "waza run has flags for it"},
 				{Part: "config.command", Reason: "an option of the executor, which the other tool does not have"},

@@ -23,7 +23,7 @@ func newTriggers(at *yaml.Node) triggers {
 // subjectKeys are the keys with which a trigger test names the skill that it is about.
 var subjectKeys = []string{"skill", "skill_name", "target"}
 
-// signOf returns the key and the value with which a case says that it is a trigger test; nil if it is none.
+// signOf returns the key and the value with which a case says that it is a trigger test; nil for other cases.
 func signOf(c *yaml.Node) (key string, sign *yaml.Node) {
 	for _, key := range []string{"should_trigger", "shouldTrigger"} {
 		if n := decode.Follow(decode.Lookup(c, key)); n != nil && !decode.IsNull(n) {
