@@ -74,12 +74,15 @@ func (t *Translation) skillsBelow(place string) iter.Seq2[string, string] {
 }
 
 // UsualSkills returns the usual places of the repository that contain skills, relative to the directory of
-// the suite, and the names of the skills.
+// the suite, and the names of the skills. A place whose skills all have the names of earlier ones is left out,
+// because repositories have copies of their skills for several agents.
 func (t *Translation) UsualSkills() (places, names []string) {
 	for _, place := range t.skillPlaces() {
 		before := len(names)
 		for _, name := range t.skillsBelow(place) {
-			names = append(names, name)
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 		if len(names) > before {
 			places = append(places, t.Files.Relative(place))
