@@ -42,7 +42,7 @@ func (s *Source) syntaxError(err error) Diagnostic {
 		line = at
 	}
 	s.mark(&d, s.filled(max(1, min(line, len(s.lines)))))
-	for _, hint := range []func(*Diagnostic) bool{s.hintTab, s.hintOpen, s.hintColon, s.hintKey, s.hintCharacter, s.hintBlock} {
+	for _, hint := range []func(*Diagnostic) bool{s.hintTab, s.hintQuestion, s.hintOpen, s.hintColon, s.hintKey, s.hintCharacter, s.hintBlock} {
 		if hint(&d) {
 			break
 		}
@@ -126,6 +126,34 @@ func (s *Source) hintTab(d *Diagnostic) bool {
 			d.Message = "the line is indented with a tab; YAML allows only spaces"
 			return true
 		}
+	}
+	return false
+}
+
+// questionText matches a text between braces or brackets that contains a question mark, with the key before it.
+var questionText = text.Pattern(`(?:^|[{\[,])\s*((?:[^"'{}\[\],?#]*: +)?)([^\s"'{}\[\],?#:][^"'{}\[\],?#]*\?[^"'{}\[\],]*?)\s*(?:[,}\]]|$)`)
+
+// hintQuestion explains a question mark in a text between braces or brackets, which the parser takes for the start of
+// a key.
+func (s *Source) hintQuestion(d *Diagnostic) bool {
+	if !strings.Contains(d.Message, "expected ','") {
+		return false
+	}
+	for _, number := range []int{d.Line, d.Line - 1, d.Line + 1} {
+		if number < 1 || number > len(s.lines) {
+			continue
+		}
+		line := s.line(number)
+		m := questionText().FindStringSubmatchIndex(line)
+		if m == nil {
+			continue
+		}
+		d.Line = number
+		d.Column = utf8.RuneCountInString(line[:m[4]]) + 1
+		d.EndColumn = d.Column + utf8.RuneCountInString(line[m[4]:m[5]])
+		d.Suggestion = quote(line[m[4]:m[5]])
+		d.Message += "; quote a text with a question mark between braces or brackets"
+		return true
 	}
 	return false
 }
