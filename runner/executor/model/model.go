@@ -28,7 +28,7 @@ func kind(api provider.API, summary string) executor.Kind {
 		Kind: eval.Kind{
 			Name: string(api), Summary: summary,
 			Options: func() any { return newOptions() },
-			Check:   func(c *eval.Check, o any) { check(c, o.(*Options)) },
+			Check:   func(c *eval.Check, o any) { check(c, api, o.(*Options)) },
 			Params:  eval.ParamsInOption,
 
 			MeasuresSpeed: true,

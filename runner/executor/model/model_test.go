@@ -292,6 +292,7 @@ func TestChecks(t *testing.T) {
 		"base_url: http://u:p@h/v1":                                     "keys do not belong",
 		"api_key_env: sk-abcdef":                                        "looks like a key",
 		"params: {messages: []}":                                        "cannot be set: waza sets it itself",
+		"params: {response_format: {type: json_object}}":                "only the API of OpenAI has it",
 		"tools: [{name: a b}]":                                          "invalid tool name",
 		"tools: [{name: a}, {name: a}]":                                 "duplicate tool name",
 		"tools: [{name: a, parameters: {type: string}}]":                "must be object",
@@ -308,4 +309,15 @@ func TestChecks(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, fmt.Sprint(diagnostics), want, config)
 	}
+}
+
+// A suite can set the form of answers, because waza sets it only for judges.
+func TestResponseFormat(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "eval.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("name: s\nconfig: {executor: openai, model: m, params: {response_format: {type: json_object}}}\n"+
+		"tasks: [{id: t, prompt: p, expected: {output_contains: [a]}}]\n"), 0o600))
+	_, diagnostics, err := eval.Load(path, eval.Options{Vocabulary: &eval.Vocabulary{Executors: []eval.Kind{OpenAI.Kind, Anthropic.Kind}}})
+	require.NoError(t, err)
+	require.Empty(t, diagnostics.Errors())
 }

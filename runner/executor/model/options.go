@@ -73,15 +73,21 @@ func (o *Options) Context() (tokens, most int) {
 }
 
 // ownParams are request parameters that waza sets itself.
-var ownParams = []string{"model", "messages", "system", "stream", "stream_options", "tools", "tool_choice", "n", "response_format"}
+var ownParams = []string{"model", "messages", "system", "stream", "stream_options", "tools", "tool_choice", "n"}
+
+// responseFormat is a parameter that other APIs than that of OpenAI lack.
+const responseFormat = "response_format"
 
 // toolName matches the names that both APIs accept.
 var toolName = text.Pattern(`^[a-zA-Z0-9_-]{1,64}$`)
 
-func check(c *eval.Check, o *Options) {
+func check(c *eval.Check, api provider.API, o *Options) {
 	o.Endpoint.Check(c)
 	for _, name := range slices.Sorted(maps.Keys(o.Params)) {
-		if slices.Contains(ownParams, name) {
+		switch {
+		case name == responseFormat && api != provider.OpenAI:
+			c.Errorf(decode.At("params", name), decode.CodeInvalidValue, "params.%s cannot be set: only the API of OpenAI has it", name)
+		case slices.Contains(ownParams, name):
 			c.Errorf(decode.At("params", name), decode.CodeInvalidValue, "params.%s cannot be set: waza sets it itself", name)
 		}
 	}
