@@ -182,8 +182,10 @@ func shapeOf(t reflect.Type) *jsonschema.Schema {
 		}}
 	case reflect.TypeFor[eval.Cells]():
 		value := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
+		options := jsonschema.NewProperties()
+		options.Set("options", &jsonschema.Schema{Type: "object"})
 		return &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{
-			Type: "object", AdditionalProperties: value, AnyOf: []*jsonschema.Schema{{Required: []string{"model"}}, {Required: []string{"name"}}},
+			Type: "object", Properties: options, AdditionalProperties: value, AnyOf: []*jsonschema.Schema{{Required: []string{"model"}}, {Required: []string{"name"}}},
 		}}
 	case reflect.TypeFor[provider.KeyCommand]():
 		return &jsonschema.Schema{Ref: "#/$defs/" + typeName(t)}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"waza/eval/decode"
+	"waza/eval/dialect"
 	"waza/eval/text"
 
 	"gopkg.in/yaml.v3"
@@ -19,6 +20,9 @@ type CellSpec struct {
 	Name   string // empty: the model and the parameters are the name
 	Model  string
 	Params []Param // in the order of the suite
+	// options are those that the cell sets for its executor: a map of any values, which are no parameters; nil
+	// without any.
+	options *yaml.Node
 
 	nodes map[string]matrixNodes
 	node  *yaml.Node
@@ -47,6 +51,12 @@ func decodeCell(d *decode.Decoder, n *yaml.Node) CellSpec {
 		d.Push(p.Key.Value)
 		value := decode.Follow(p.Value)
 		switch {
+		case p.Key.Value == cellOptions:
+			if value.Kind != yaml.MappingNode {
+				d.WrongType(value, "a map of options of the executor")
+				break
+			}
+			cell.options = value
 		case value.Kind != yaml.ScalarNode || decode.IsNull(value):
 			d.WrongType(value, "a text, a number, true or false")
 		case p.Key.Value == paramModel:
@@ -62,8 +72,11 @@ func decodeCell(d *decode.Decoder, n *yaml.Node) CellSpec {
 	return cell
 }
 
-// cellName is the key of a cell with its name.
-const cellName = "name"
+// Keys of a cell besides its model and its parameters.
+const (
+	cellName    = "name"
+	cellOptions = "options"
+)
 
 // named reports whether config.cells has a cell with that name.
 func (c Cells) named(name string) bool {
@@ -143,7 +156,8 @@ func (l *matrixLoader) cellVariants() (variants []Variant) {
 	taken := map[string]bool{}
 	for _, cell := range s.Config.Cells {
 		var own Matrix
-		name := cell.Name + "\x00" + cell.Model
+		options := l.optionsIn(cell)
+		name := cell.Name + "\x00" + cell.Model + "\x00" + yamlOf(options)
 		for _, p := range cell.Params {
 			if slices.ContainsFunc(s.Config.Matrix, func(kept MatrixParam) bool { return kept.Name == p.Name }) {
 				own = append(own, MatrixParam{Name: p.Name, Values: []any{p.Value}})
@@ -157,9 +171,45 @@ func (l *matrixLoader) cellVariants() (variants []Variant) {
 		}
 		taken[name] = true
 		l.matrix = cell.nodes
-		v := l.variant(own, make([]int, len(own)))
+		v := l.variant(own, make([]int, len(own)), options)
 		v.Name, v.Model = cell.Name, cell.Model
 		variants = append(variants, v)
 	}
 	return variants
+}
+
+// optionsIn returns the options of a cell, or nil if flags replace its executor, whose options they are.
+func (l *matrixLoader) optionsIn(c CellSpec) *yaml.Node {
+	if l.options.Executor != "" || l.options.Agent != "" {
+		return nil
+	}
+	return c.options
+}
+
+// yamlOf returns a text that is the same for nodes with the same values.
+func yamlOf(n *yaml.Node) string {
+	if n == nil {
+		return ""
+	}
+	data, err := yaml.Marshal(n)
+	if err != nil { // of an alias that contains itself, which other checks report
+		return ""
+	}
+	return string(data)
+}
+
+// withOptions returns config with the options of a cell. It reports those that the executor does not have.
+func (l *matrixLoader) withOptions(config *yaml.Node, kind Kind, options *yaml.Node) *yaml.Node {
+	var all any
+	if kind.Options != nil {
+		all = kind.Options()
+	}
+	for _, p := range dialect.Pairs(options) {
+		if all == nil || !decode.TakesKey(all, p.Key.Value) {
+			l.Reportf(l.src, p.Key, decode.Error, decode.CodeUnknownOption, "options of a cell: executor %s has no option %q", kind.Name, text.Clip(p.Key.Value, 60))
+			continue
+		}
+		config = withKey(config, p.Key.Value, p.Value)
+	}
+	return config
 }

@@ -84,8 +84,8 @@ func (l executorLoader) load() {
 		config = l.withAgent(config, used, at)
 	}
 	for _, k := range v.Executors {
-		// With a matrix, the options of its combinations are used instead.
-		o := l.optionsOf(k, config, at, k.Name == used.Name && len(s.Config.Matrix) == 0)
+		// With a matrix or cells, the options of its combinations are used instead.
+		o := l.optionsOf(k, config, at, k.Name == used.Name && len(s.Config.Matrix)+len(s.Config.Cells) == 0)
 		if k.Options != nil {
 			s.ExecutorOptions[k.Name] = o
 		}

@@ -122,8 +122,8 @@ type Config struct {
 	Models []string `yaml:"models" json:"models,omitempty"`
 	// Parameters with their values. A run covers every combination of values with every model.
 	Matrix Matrix `yaml:"matrix" json:"matrix,omitempty"`
-	// Cells of the run, in place of models and matrix: maps with the model, a name, and values of other
-	// parameters that the cell has. Flags that choose a model, an executor or an agent replace those of
+	// Cells of the run, in place of models and matrix: maps with the model, a name, values of other
+	// parameters that the cell has, and options of its executor. Flags that choose a model, an executor or an agent replace those of
 	// all cells.
 	Cells Cells `yaml:"cells" json:"-"`
 	// Settings for a model that proposes system prompts, in a suite of the kind prompt_tune.

@@ -71,7 +71,7 @@ func (l *matrixLoader) combine() {
 		s.Variants = l.cellVariants()
 	} else {
 		for at := make([]int, len(s.Config.Matrix)); at != nil; at = next(at, s.Config.Matrix) {
-			s.Variants = append(s.Variants, l.variant(s.Config.Matrix, at))
+			s.Variants = append(s.Variants, l.variant(s.Config.Matrix, at, nil))
 		}
 	}
 	for _, p := range s.Config.Matrix {
@@ -95,8 +95,9 @@ func next(at []int, m Matrix) []int {
 	return nil
 }
 
-// variant returns one combination of a matrix, and notes which parameters have an effect in it.
-func (l *matrixLoader) variant(m Matrix, at []int) Variant {
+// variant returns one combination of a matrix with the options of its cell, and notes which parameters have an
+// effect in it.
+func (l *matrixLoader) variant(m Matrix, at []int, options *yaml.Node) Variant {
 	s := l.suite
 	var v Variant
 	nodes := map[string]*yaml.Node{}
@@ -129,6 +130,7 @@ func (l *matrixLoader) variant(m Matrix, at []int) Variant {
 	if l.options.Agent != "" {
 		config = withKey(config, agentKey, l.agentNode())
 	}
+	config = l.withOptions(config, kind, options)
 	for _, p := range v.Params {
 		config = l.withParam(config, kind, p.Name, nodes[p.Name])
 	}

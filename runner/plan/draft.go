@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 
@@ -88,6 +89,8 @@ func (d *draft) planCells() error {
 			c.name(v, len(d.req.Models) > 1, names)
 		case several || len(v.Params) > 0:
 			c.name(v, several, names)
+		case v.Model != "": // a cell that differs from others in its options
+			c.name(v, true, names)
 		}
 		p.cells = append(p.cells, c)
 		return nil
@@ -125,7 +128,8 @@ func (d *draft) asksModels() bool { return d.req.Model != "" || len(d.req.Models
 // repeats reports whether a cell equals an earlier one, because the request replaces the models of both.
 func (d *draft) repeats(earlier []eval.Variant, v eval.Variant) bool {
 	return d.asksModels() && v.Model != "" && slices.ContainsFunc(earlier, func(other eval.Variant) bool {
-		return other.Name == v.Name && other.Executor == v.Executor && slices.Equal(other.Params, v.Params)
+		return other.Name == v.Name && other.Executor == v.Executor && slices.Equal(other.Params, v.Params) &&
+			reflect.DeepEqual(other.Options, v.Options)
 	})
 }
 

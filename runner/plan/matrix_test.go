@@ -427,3 +427,31 @@ func TestNamedCells(t *testing.T) {
 	require.Equal(t, record.Passed, res.Tasks[2].Verdict)
 	require.Equal(t, record.Failed, res.Tasks[3].Verdict)
 }
+
+const cellOptions = `
+-- eval.yaml --
+name: options
+config:
+  executor: mock
+  cells:
+    - {name: first, options: {mock: {replies: [{output: one}]}}}
+    - {name: second, options: {mock: {replies: [{output: two}]}}}
+    - {model: m, options: {mock: {replies: [{output: three}]}}}
+    - {model: m, options: {mock: {replies: [{output: four}]}}}
+    - {model: m, options: {mock: {replies: [{output: four}]}}}
+tasks: [{id: a, prompt: hello}]
+`
+
+// Cells can have options of their executor, which are not in their names. Cells with different options are different.
+func TestCellOptions(t *testing.T) {
+	t.Parallel()
+	lines := func(req record.Request) (lines []string) {
+		res, _ := runnertest.Run(t, cellOptions, req)
+		for _, task := range res.Tasks {
+			lines = append(lines, fmt.Sprintf("%s %v: %s", task.ID, task.Cell.Params, task.Trial(t, 1).Output))
+		}
+		return lines
+	}
+	require.Equal(t, []string{"a[first] map[]: one", "a[second] map[]: two", "a[m] map[]: three", "a[m~2] map[]: four"}, lines(record.Request{}))
+	require.Equal(t, []string{"a[first] map[]: one", "a[second] map[]: two", "a[x] map[]: three", "a[x~2] map[]: four"}, lines(record.Request{Model: "x"}))
+}
