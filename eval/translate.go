@@ -36,7 +36,9 @@ func (l *loader) translate(src *decode.Source) (translated *decode.Source, ok bo
 	l.places = l.suite.Places
 	t := &dialect.Translation{Findings: &l.Findings, Source: src, Files: &dialect.Files{
 		Places: l.places, View: l.view, Shown: l.display, Parse: l.parse,
-	}, Results: l.options.Results}
+	}, Results: l.options.Results, Chosen: dialect.Chosen{
+		Agent: l.options.Agent != "", Executor: l.options.Executor != "", Judge: l.options.JudgeModel+l.options.JudgeAgent != "",
+	}}
 	before := l.Count()
 	d.Translate(t)
 	l.suite.more, l.suite.original, l.suite.untranslated, l.suite.calls = t.Tasks, src, l.Since(before), t.Calls

@@ -65,6 +65,8 @@ type Translation struct {
 	Files *Files
 	// HeadOnly means that the caller needs no tasks, graders and trigger tests.
 	HeadOnly bool
+	// Chosen are the parts of a suite that the caller chose in place of those of the file.
+	Chosen Chosen
 
 	// Suite is the result: the root of an eval.yaml. Its nodes have the places of the nodes of
 	// Source that they come from. Paths in it are relative to the directory of Source.
@@ -75,6 +77,13 @@ type Translation struct {
 	Results map[string]Result
 	Calls   []Call
 	asked   map[string]bool // the keys of Calls
+}
+
+// Chosen lists parts of a suite that its caller chose. Such a part of the file has no effect, so that waza need not be
+// able to use it.
+type Chosen struct {
+	Agent, Executor bool // of trials
+	Judge           bool // a model or an agent for graders that name no judge
 }
 
 // A Task is a task of a translated suite that another file declares.

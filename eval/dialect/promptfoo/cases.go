@@ -30,13 +30,34 @@ var (
 
 // addTasks adds the tasks: one for each test, prompt and combination of the test's variables.
 func (tr *translator) addTasks() {
-	for _, p := range dialect.Pairs(decode.Lookup(tr.root, "env")) {
-		tr.env[p.Key.Value] = dialect.TextOf(p.Value)
-	}
 	tr.standard = tr.defaultTest()
-	prompts := chosen(tr.prompts(), tr.chosenBy)
-	var own []*yaml.Node
-	for i, t := range tr.tests() {
+	prompts, tests := tr.promptsOrDefault(), tr.tests()
+	own := dialect.List(tr.root)
+	for _, tr.group = range tr.groups {
+		tr.ids = map[string]bool{}
+		if !tr.addGroup(prompts, tests, own) {
+			break
+		}
+	}
+	if len(own.Content) > 0 {
+		tr.suite.Set("tasks", own)
+	}
+}
+
+// promptsOrDefault returns the prompts of the file, or one that is the variable prompt if it has none.
+func (tr *translator) promptsOrDefault() []prompt {
+	if n := decode.Lookup(tr.root, "prompts"); n == nil || decode.IsNull(n) {
+		return []prompt{{at: tr.root, text: "{{prompt}}"}}
+	}
+	return tr.prompts()
+}
+
+// addGroup adds the tasks of the group. Those of the configuration are added to own. ok is false if there are too many.
+func (tr *translator) addGroup(prompts []prompt, tests []part, own *yaml.Node) (ok bool) {
+	if prompts = chosen(prompts, tr.chosenBy); len(prompts) == 0 && tr.chosenBy.Node != nil {
+		tr.cannotAt(tr.chosenBy, "prompts of a provider: no prompt of the file has such a name")
+	}
+	for i, t := range tests {
 		var nodes []*yaml.Node
 		if e := tr.pending[t.Node]; e != nil {
 			nodes = []*yaml.Node{tr.pendingTask(t, e)}
@@ -45,23 +66,24 @@ func (tr *translator) addTasks() {
 		}
 		if tr.tasks += len(nodes); tr.tasks > maxCases {
 			tr.cannotAt(t, "more than %d cases", maxCases)
-			break
+			return false
 		}
 		if tr.exceeded() {
 			tr.cannotAt(t, "the configuration: %v", errExpanded)
-			break
+			return false
 		}
 		for _, n := range nodes {
+			if len(tr.cells) > 0 {
+				dialect.Map{Node: n}.Set("cells", dialect.Texts(n, tr.cells...))
+			}
 			if t.src == tr.Source {
-				own = append(own, n)
+				own.Content = append(own.Content, n)
 			} else {
 				tr.Tasks = append(tr.Tasks, dialect.Task{Source: t.src, Node: n})
 			}
 		}
 	}
-	if len(own) > 0 {
-		tr.suite.Set("tasks", dialect.List(tr.root, own...))
-	}
+	return true
 }
 
 // defaultTest returns the test whose variables, assertions and options all tests have.
@@ -185,7 +207,11 @@ func chosen(prompts []prompt, names part) []prompt {
 	}
 	return slices.DeleteFunc(slices.Clone(prompts), func(p prompt) bool {
 		return !slices.ContainsFunc(wanted, func(name part) bool {
-			return name.text() != "" && slices.ContainsFunc(p.names, func(n string) bool {
+			names := p.names
+			if len(names) == 0 {
+				names = []string{p.text}
+			}
+			return name.text() != "" && slices.ContainsFunc(names, func(n string) bool {
 				matched, err := path.Match(name.text(), n)
 				return n == name.text() || err == nil && matched || strings.HasPrefix(n, name.text()+":")
 			})

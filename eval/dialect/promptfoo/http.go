@@ -22,9 +22,9 @@ var (
 	httpIdleKeys = []string{"maxRetries", "tokenEstimation", "timeoutMs", "useHttps"}
 )
 
-// isHTTP reports whether the id of a provider is an address, or says that config has one.
+// isHTTP reports whether the id of a provider is an address, or says that config has one, such as https:NAME.
 func isHTTP(id string) bool {
-	return id == "http" || id == "https" || strings.HasPrefix(id, "http://") || strings.HasPrefix(id, "https://")
+	return id == "http" || id == "https" || strings.HasPrefix(id, "http:") || strings.HasPrefix(id, "https:")
 }
 
 // readHTTP reads a provider that is an HTTP API.
@@ -61,7 +61,7 @@ func (p *provider) readHTTP(id string, config part) error {
 		}
 		p.settings.Set(t.key, nodeOf(p.at, value))
 	}
-	if address == "http" || address == "https" {
+	if !strings.Contains(address, "://") && !strings.Contains(address, "{{") {
 		return errors.New("it has no config.url")
 	}
 	switch status := strings.Join(strings.Fields(config.get("validateStatus").text()), " "); status {
@@ -73,7 +73,10 @@ func (p *provider) readHTTP(id string, config part) error {
 	}
 	_, rest, _ := strings.Cut(address, "://")
 	host, _, _ := strings.Cut(rest, "/")
-	p.settings.Set("model", dialect.Scalar(p.at, firstOf(p.label, host, "http")))
+	if !strings.Contains(id, "://") && strings.Contains(id, ":") {
+		host = id // which is a name
+	}
+	p.label = text.Clip(firstOf(p.label, host, "http"), 60)
 	p.response = firstPart(config.get("transformResponse"), config.get("responseParser"))
 	p.isHTTP, p.usesContext = true, true
 	return nil
@@ -218,12 +221,6 @@ result = await result;
 if (result == null) throw new Error("transformResponse returned nothing");
 return typeof result === "object" && "output" in result ? result.output : result;
 })();`, nil
-}
-
-// sameTransforms reports whether two providers make their outputs in the same way.
-func (p *provider) sameTransforms(other *provider) bool {
-	same := func(a, b part) bool { return a.text() == b.text() }
-	return p.isHTTP == other.isHTTP && same(p.response, other.response) && slices.EqualFunc(p.transforms, other.transforms, same)
 }
 
 // jsonOf is the text of a value as JSON, to compare settings.

@@ -43,20 +43,10 @@ func (p *provider) readFile(id string, config part) error {
 	default:
 		return fmt.Errorf("waza runs no providers in %s files", path.Ext(file))
 	}
-	p.words = words
-	quoted := make([]string, len(words)) // cells have texts only
-	for i, word := range words {
-		quoted[i] = shellQuoted(word)
-	}
 	p.label = firstOf(p.label, text.Clip(id, 60))
 	p.settings = dialect.NewMap(p.at)
 	p.settings.Set("executor", dialect.Scalar(p.at, "command"))
-	p.settings.Set("command", dialect.Scalar(p.at, strings.Join(quoted, " ")))
-	p.settings.Set("no_steps", dialect.Scalar(p.at, true))
-	p.settings.Set("model", dialect.Scalar(p.at, p.label))
+	p.settings.Set("command", dialect.Texts(p.at, words...))
 	p.usesContext = true
 	return nil
 }
-
-// shellQuoted returns a word as the shell reads it.
-func shellQuoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

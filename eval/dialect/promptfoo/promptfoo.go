@@ -7,6 +7,8 @@ package promptfoo
 
 import (
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -18,14 +20,11 @@ import (
 // Dialect returns the dialect.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
-		Name: "promptfoo",
-		Named: func(file string) bool {
-			base, ext := path.Base(file), path.Ext(file)
-			return strings.HasPrefix(base, "promptfooconfig") && (ext == ".yaml" || ext == ".yml" || ext == ".json")
-		},
-		Recognizes: func(root *yaml.Node) bool {
-			return decode.Lookup(root, "prompts") != nil &&
-				(decode.Lookup(root, "providers") != nil || decode.Lookup(root, "targets") != nil)
+		Name:       "promptfoo",
+		Named:      isNamed,
+		Recognizes: func(root *yaml.Node) bool { return has(root, providerNames) || has(root, caseNames) },
+		Placed: func(file string, root *yaml.Node) bool {
+			return isNamed(file) || decode.Lookup(root, "tasks") == nil && has(root, providerNames) && has(root, caseNames)
 		},
 		Refuses: func(*yaml.Node) string {
 			return "this is no suite of promptfoo: it needs prompts, and providers or targets"
@@ -35,4 +34,20 @@ func Dialect() *dialect.Dialect {
 		FileName:  writtenName,
 		Write:     write,
 	}
+}
+
+// Keys of a configuration: one with the providers, and those of which most have one.
+var (
+	providerNames = []string{"providers", "targets"}
+	caseNames     = []string{"prompts", "tests", "redteam", "scenarios", "defaultTest"}
+)
+
+func isNamed(file string) bool {
+	base, ext := path.Base(filepath.ToSlash(file)), path.Ext(file)
+	return strings.HasPrefix(base, "promptfooconfig") && (ext == ".yaml" || ext == ".yml" || ext == ".json")
+}
+
+// has reports whether a map has one of several keys.
+func has(root *yaml.Node, keys []string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return decode.Lookup(root, key) != nil })
 }

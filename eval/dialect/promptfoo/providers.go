@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -45,11 +46,13 @@ type provider struct {
 	transforms []part
 	prompts    part // those that it gets; all if it lists none
 	isHTTP     bool
-	id         string
-	response   part     // transformResponse
-	requested  []string // variables that its requests name
+	cell       string         // its name, if cells have names
+	caller     map[string]any // as programs of prompts and variables see it
+	response   part           // transformResponse
+	requested  []string       // variables that its requests name
 	env        *yaml.Node
-	words      []string // of the command that asks it, if it is a file
+	render     *renderer // of texts with variables of the environment
+	idle       []string  // keys of its config that have no effect
 	// hasSteps means that it can report the steps of an agent.
 	hasSteps bool
 	// usesContext means that it gets the variables of a test, which are the context of its task.
@@ -64,13 +67,30 @@ var parameters = map[string]string{
 	"reasoning_effort": "reasoning_effort", "response_format": "response_format", "thinking": "thinking", "num_predict": "max_tokens",
 }
 
+// agentProviders are the ids of providers that are agents, with the agent of waza that does the same.
+var agentProviders = map[string]string{
+	"anthropic:claude-agent-sdk": "claude-code", "anthropic:claude-code": "claude-code", "openai:codex-sdk": "codex", "openai:codex": "codex",
+	"openai:codex-app-server": "codex", "opencode:sdk": "opencode", "opencode": "opencode",
+}
+
+// An agentError reports an agent of waza in place of a model.
+type agentError struct{ name string }
+
+func (e *agentError) Error() string { return "it is an agent, not a model" }
+
 // withoutEffect are keys of a provider's config that change no verdict.
 var withoutEffect = []string{"organization", "apiKeyRequired", "showThinking", "cost"}
 
 // settings returns the model and the settings of a provider with this id and config.
 func (p *provider) read(id string, config part) error {
 	name, model, _ := strings.Cut(id, ":")
+	if agent := agentProviders[id]; agent != "" {
+		return &agentError{agent}
+	}
 	s, known := services[name]
+	if name == "azure" || name == "azureopenai" {
+		s, known = service{"openai", azureAddress, "AZURE_API_KEY"}, true
+	}
 	if kind, rest, ok := strings.Cut(model, ":"); ok && slices.Contains(kinds, kind) {
 		model = rest
 	}
@@ -88,6 +108,12 @@ func (p *provider) read(id string, config part) error {
 		p.settings.Set("base_url", dialect.Scalar(p.at, s.url))
 		p.settings.Set("api_key_env", dialect.Scalar(p.at, s.keyEnv))
 	}
+	if s.url == azureAddress {
+		var err error
+		if config, err = p.azure(model, config); err != nil {
+			return err
+		}
+	}
 	for _, pair := range dialect.Pairs(config.Node) {
 		if err := p.setting(pair); err != nil {
 			return err
@@ -96,14 +122,60 @@ func (p *provider) read(id string, config part) error {
 	return nil
 }
 
+// azureAddress is in the place of the address of a deployment.
+const azureAddress = "azure"
+
+// azureVersion is the version of the API that promptfoo uses if a provider names none.
+const azureVersion = "2024-12-14-preview"
+
+// azure sets the address of a deployment at Azure, and returns the other keys of the config.
+func (p *provider) azure(deployment string, config part) (rest part, err error) {
+	others := dialect.NewMap(p.at)
+	host, version := "{{env.AZURE_API_HOST}}", azureVersion
+	if _, given := p.render.lookup("AZURE_API_HOST"); !given {
+		host = "{{env.AZURE_OPENAI_API_HOST}}"
+	}
+	for _, pair := range dialect.Pairs(config.Node) {
+		switch pair.Key.Value {
+		case "apiHost":
+			host = dialect.TextOf(pair.Value)
+		case "apiVersion":
+			version = dialect.TextOf(pair.Value)
+		case "apiBaseUrl":
+			host = dialect.TextOf(pair.Value)
+		case "deployment_name", "deploymentName":
+			deployment = dialect.TextOf(pair.Value)
+		default:
+			others.Set(pair.Key.Value, pair.Value)
+		}
+	}
+	if host, err = p.inserted(host); err != nil {
+		return rest, err
+	}
+	if host = strings.TrimRight(host, "/"); host == "" {
+		return rest, errors.New("it names no host: write config.apiHost")
+	}
+	if !strings.Contains(host, "://") {
+		host = "https://" + host
+	}
+	p.settings.Set("base_url", dialect.Scalar(p.at, host+"/openai/deployments/"+url.PathEscape(deployment)))
+	p.settings.Set("api_version", dialect.Scalar(p.at, version))
+	return part{others.Node, config.src}, nil
+}
+
 // setting adds a key of the config of a provider.
 func (p *provider) setting(pair decode.Pair) error {
 	key := pair.Key.Value
 	value, err := valueOf(pair.Value)
+	if s, isText := value.(string); isText && key != "apiKey" {
+		value, err = p.inserted(s)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("config.%s: %w", text.Clip(key, 60), err)
 	}
 	switch {
+	case key == "response_format" && p.settings.Get("executor").Value == "anthropic":
+		p.idle = append(p.idle, key)
 	case parameters[key] != "":
 		p.params[parameters[key]] = value
 	case key == "apiBaseUrl" || key == "baseUrl" || key == "base_url":
@@ -138,7 +210,6 @@ func (p *provider) program(id string) bool {
 	command, isProgram := strings.CutPrefix(id, "exec:")
 	switch {
 	case isProgram:
-		p.label = firstOf(p.label, id)
 		p.settings = dialect.NewMap(p.at)
 		p.settings.Set("executor", dialect.Scalar(p.at, "command"))
 		p.settings.Set("command", dialect.Scalar(p.at, strings.TrimSpace(command)+programArguments))
@@ -152,66 +223,105 @@ func (p *provider) program(id string) bool {
 	default:
 		return false
 	}
-	p.settings.Set("model", dialect.Scalar(p.at, path.Base(strings.Fields(id + " x")[0])))
+	p.label = firstOf(p.label, text.Clip(id, 60))
 	return true
 }
 
-// providers returns the providers of the configuration; none if waza cannot ask all of them.
-func (tr *translator) providers() (providers []provider) {
+// providers returns the providers of the configuration. usable means that waza can ask all of them.
+func (tr *translator) providers() (providers []provider, usable bool) {
 	n := decode.Follow(decode.Lookup(tr.root, "providers"))
 	if n == nil {
 		n = decode.Follow(decode.Lookup(tr.root, "targets"))
 	}
-	items := dialect.Items(n)
-	if decode.IsText(n) {
-		items = []*yaml.Node{n}
-	}
+	items := tr.providerItems(part{n, tr.Source})
 	if len(items) == 0 {
-		tr.cannot(n, "a file without providers")
+		tr.warn(part{n, tr.Source}, "the file has no providers; %s", runsWith)
 	}
-	all := true
+	usable = len(items) > 0
 	for i, item := range items {
 		p, ok := tr.provider(item, i)
-		all = all && ok
+		usable = usable && ok
 		providers = append(providers, p)
 	}
-	if !all {
-		return nil
-	}
-	return providers
+	return providers, usable
 }
+
+// A providerItem is a provider as a file describes it: a text or a map.
+type providerItem struct {
+	part
+	at *yaml.Node // in the configuration
+	// fault is the reason why its file cannot be read; nil if it can.
+	fault error
+}
+
+// providerItems returns the items of a list of providers, and those of the files that it names.
+func (tr *translator) providerItems(list part) (items []providerItem) {
+	parts := list.items()
+	if decode.IsText(list.Node) || list.Node != nil && list.Kind == yaml.MappingNode {
+		parts = []part{list}
+	}
+	for _, p := range parts {
+		ref := p.text()
+		if !strings.HasPrefix(ref, filePrefix) || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(ref)) {
+			items = append(items, providerItem{p, p.Node, nil})
+			continue
+		}
+		src, err := tr.parse(tr.path(ref))
+		if err != nil || src.Root == nil {
+			items = append(items, providerItem{p, p.Node, firstError(err, fmt.Errorf("the file has faults"))})
+			continue
+		}
+		root := part{decode.Follow(src.Root), src}
+		inner := root.items()
+		if root.Kind == yaml.MappingNode {
+			inner = []part{root}
+		}
+		for _, one := range inner {
+			items = append(items, providerItem{one, p.Node, nil})
+		}
+	}
+	return items
+}
+
+// runsWith says what to do about providers that waza cannot ask.
+const runsWith = "waza runs the file with another one: --agent NAME, or --executor NAME --model NAME"
 
 // providerKeys are the keys of a provider that the translation handles.
 var providerKeys = []string{"id", "label", "config", "prompts", "transform", "delay", "inputs"}
 
-func (tr *translator) provider(n *yaml.Node, number int) (p provider, ok bool) {
-	id, config := dialect.TextOf(n), part{nil, tr.Source}
-	p = provider{at: n, prompts: part{nil, tr.Source}, env: decode.Follow(decode.Lookup(tr.root, "env"))}
+func (tr *translator) provider(item providerItem, number int) (p provider, ok bool) {
+	n, config := item.Node, part{nil, item.src}
+	id := dialect.TextOf(n)
+	p = provider{at: item.at, prompts: part{nil, item.src}, env: decode.Follow(decode.Lookup(tr.root, "env")), render: tr.ofEnvironment()}
 	if n != nil && n.Kind == yaml.MappingNode {
 		if decode.Lookup(n, "id") == nil && len(n.Content) == 2 { // an older form: id to settings
 			id, n = n.Content[0].Value, decode.Follow(n.Content[1])
 		} else {
 			id = dialect.TextOf(decode.Lookup(n, "id"))
 		}
-		own := part{n, tr.Source}
+		own := part{n, item.src}
 		tr.refuse(own, fmt.Sprintf("providers[%d].", number), providerKeys)
 		p.label, p.prompts, config = own.get("label").text(), own.get("prompts"), own.get("config")
-		for _, key := range []string{"transform"} {
-			if t := own.get(key); t.Node != nil {
-				p.transforms = append(p.transforms, t)
-			}
+		if t := own.get("transform"); t.Node != nil {
+			p.transforms = append(p.transforms, t)
 		}
 		if delay := own.get("delay"); delay.Node != nil {
 			tr.warn(delay, "delay has no effect: waza waits when a provider is too busy")
 		}
 	}
-	p.id = id
-	caller := map[string]any{"id": id}
-	if p.label != "" {
-		caller["label"] = p.label
+	at := part{n, item.src}
+	if n == nil {
+		at = part{item.at, tr.Source}
 	}
-	tr.callers = append(tr.callers, caller)
-	if p.program(id) {
+	err := item.fault
+	if err == nil {
+		id, err = p.inserted(id)
+	}
+	p.caller = map[string]any{"id": id}
+	if p.label != "" {
+		p.caller["label"] = p.label
+	}
+	if err == nil && p.program(id) {
 		if config.Node != nil && len(dialect.Pairs(config.Node)) > 0 {
 			tr.warn(config, "the config of the provider %q has no effect", text.Clip(id, 60))
 		}
@@ -223,12 +333,99 @@ func (tr *translator) provider(n *yaml.Node, number int) (p provider, ok bool) {
 	} else if isCode(id) || strings.HasPrefix(id, "python:") {
 		read = p.readFile
 	}
-	if err := read(id, config); err != nil {
-		tr.warn(part{n, tr.Source}, "the provider %q: %v; waza runs the file with another one: --agent NAME, or --executor NAME --model NAME",
-			text.Clip(id, 80), err)
-		return p, false
+	if err == nil {
+		err = read(id, config)
 	}
-	return p, true
+	var agent *agentError
+	switch {
+	case errors.As(err, &agent):
+		tr.warn(at, "the provider %q: %v; waza runs the file with --agent %s", text.Clip(id, 80), err, agent.name)
+	case err != nil:
+		tr.warn(at, "the provider %q: %v; %s", text.Clip(id, 80), err, runsWith)
+	}
+	for _, key := range p.idle {
+		tr.warn(config, "config.%s of the provider %q has no effect", text.Clip(key, 40), text.Clip(id, 60))
+	}
+	return p, err == nil
+}
+
+// ofEnvironment returns a renderer of texts that contain variables of the environment, and no others.
+func (tr *translator) ofEnvironment() *renderer {
+	return &renderer{env: tr.env, budget: tr.budget, unknown: func(string) {}}
+}
+
+// inserted returns a text of a provider with the variables of the environment in it.
+func (p *provider) inserted(s string) (string, error) {
+	if !ofEnvironment().MatchString(s) {
+		return s, nil
+	}
+	return p.render.render(s)
+}
+
+// ofEnvironment matches texts that contain variables of the environment.
+var ofEnvironment = text.Pattern(`\{\{[^{}]*\benv\b`)
+
+// A group are the providers that do the same cases: they get the same prompts, and make their outputs in the same way.
+type group struct {
+	cells              []string // the names of their cells; none if the providers of the file are one group
+	chosenBy           part     // the prompts that they get
+	providerTransforms []part
+	isHTTP             bool
+	response           part     // transformResponse
+	stepless           bool     // no provider reports steps
+	requested          []string // variables that their requests name
+	usesContext        bool     // a provider gets the variables of tests
+	callers            []any    // the providers, as programs of prompts and variables see them
+}
+
+// does reports whether a provider does the cases of the group.
+func (g *group) does(p *provider) bool {
+	same := func(a, b part) bool { return a.text() == b.text() }
+	return jsonOf(g.chosenBy.Node) == jsonOf(p.prompts.Node) && g.isHTTP == p.isHTTP && same(g.response, p.response) &&
+		slices.EqualFunc(g.providerTransforms, p.transforms, same)
+}
+
+func (g *group) add(p *provider) {
+	g.cells = append(g.cells, p.cell)
+	g.stepless = g.stepless && !p.hasSteps
+	g.usesContext = g.usesContext || p.usesContext
+	g.callers = append(g.callers, p.caller)
+	for _, name := range p.requested {
+		if !slices.Contains(g.requested, name) {
+			g.requested = append(g.requested, name)
+		}
+	}
+}
+
+// groupsOf returns the groups of providers, in the order of the file.
+func groupsOf(providers []provider) (groups []group) {
+	for i := range providers {
+		p := &providers[i]
+		at := slices.IndexFunc(groups, func(g group) bool { return g.does(p) })
+		if at < 0 {
+			at = len(groups)
+			groups = append(groups, group{
+				chosenBy: p.prompts, providerTransforms: p.transforms, isHTTP: p.isHTTP, response: p.response, stepless: true,
+			})
+		}
+		groups[at].add(p)
+	}
+	return groups
+}
+
+// replaced returns the group of an agent or executor that does the trials in place of the providers. It gets all
+// prompts that some provider gets.
+func (tr *translator) replaced(providers []provider) group {
+	g := group{chosenBy: part{nil, tr.Source}, stepless: false}
+	prompts := dialect.List(tr.root)
+	for i := range providers {
+		g.callers = append(g.callers, providers[i].caller)
+		prompts.Content = append(prompts.Content, dialect.Items(providers[i].prompts.Node)...)
+	}
+	if !slices.ContainsFunc(providers, func(p provider) bool { return len(p.prompts.items()) == 0 }) {
+		g.chosenBy.Node = prompts
+	}
+	return g
 }
 
 // chatForm is the form in which providers get prompts that are chats.
@@ -265,115 +462,140 @@ func chatsOf(providers []*yaml.Node) chatForm {
 
 // setProviders sets who does the trials: the executor and its model, or a cell for each provider.
 func (tr *translator) setProviders(config dialect.Map) {
-	providers := tr.providers()
-	if len(providers) == 0 {
+	var providers []provider
+	var usable bool
+	if isReplaced := tr.Chosen.Agent || tr.Chosen.Executor; isReplaced {
+		tr.Quietly(func() { providers, usable = tr.providers() })
+		tr.groups = []group{tr.replaced(providers)}
+		if usable && !tr.Chosen.Agent {
+			setModels(config, providers)
+		}
 		return
 	}
-	params := providers[0].params
+	if providers, usable = tr.providers(); !usable {
+		tr.groups = []group{tr.replaced(providers)} // waza needs an agent or executor for this file
+		return
+	}
 	if len(providers) == 1 {
-		for _, pair := range dialect.Pairs(providers[0].settings.Node) {
-			if pair.Key.Value == "model" && slices.Contains([]string{"command", "http"}, providers[0].settings.Get("executor").Value) {
-				continue
-			}
-			config.Set(pair.Key.Value, pair.Value)
-		}
-		if words := providers[0].words; len(words) > 0 {
-			config.Set("command", dialect.Texts(providers[0].at, words...))
-		}
+		providers[0].configure(config)
 	} else {
-		params = tr.setCells(config, providers)
+		setCells(config, providers)
 	}
-	if len(params) > 0 {
-		config.Set("params", nodeOf(providers[0].at, params))
-	}
-	tr.chosenBy, tr.providerTransforms = providers[0].prompts, providers[0].transforms
-	tr.isHTTP, tr.response = providers[0].isHTTP, providers[0].response
 	for _, p := range providers {
 		if p.settings.Get("base_url") != nil {
 			tr.elsewhere = append(tr.elsewhere, p.settings.Get("executor").Value)
 		}
 	}
-	var nodes []*yaml.Node
-	for _, p := range providers {
-		nodes = append(nodes, dialect.Scalar(nil, p.id))
-	}
-	tr.chats = chatsOf(nodes)
-	tr.stepless = !slices.ContainsFunc(providers, func(p provider) bool { return p.hasSteps })
-	for _, p := range providers {
-		tr.requested = append(tr.requested, p.requested...)
-	}
-	tr.usesContext = slices.ContainsFunc(providers, func(p provider) bool { return p.usesContext })
-	for _, p := range providers[1:] {
-		if len(p.prompts.items()) > 0 || len(tr.chosenBy.items()) > 0 {
-			tr.cannot(p.at, "prompts of one provider among several: all of them get all prompts")
-		}
-		if !p.sameTransforms(&providers[0]) {
-			tr.cannot(p.at, "the transform of one provider among several: give all of them the same, and write a file for HTTP APIs")
-		}
+	if tr.groups = groupsOf(providers); len(tr.groups) == 1 {
+		tr.groups[0].cells = nil
 	}
 }
 
-// setCells sets a cell for each provider. It returns the parameters of APIs that all of them have, if
-// these are not simple.
-func (tr *translator) setCells(config dialect.Map, providers []provider) map[string]any {
-	cells := dialect.List(providers[0].at)
-	shared := map[string]any{}
+// setModels sets the models of providers whose executor the caller chose.
+func setModels(config dialect.Map, providers []provider) {
+	var models []string
 	for _, p := range providers {
-		cell := tr.simpleSettings(p, config, providers)
+		if m := dialect.TextOf(p.settings.Get("model")); m != "" && !slices.Contains(models, m) {
+			models = append(models, m)
+		}
+	}
+	switch len(models) {
+	case 0:
+	case 1:
+		config.Set("model", dialect.Scalar(providers[0].at, models[0]))
+	default:
+		config.Set("models", dialect.Texts(providers[0].at, models...))
+	}
+}
+
+// configure sets the settings of the only provider of a file.
+func (p *provider) configure(config dialect.Map) {
+	for _, pair := range dialect.Pairs(p.settings.Node) {
+		config.Set(pair.Key.Value, pair.Value)
+	}
+	if len(p.params) > 0 {
+		config.Set("params", nodeOf(p.at, p.params))
+	}
+}
+
+// setCells sets a cell for each provider. Cells have names if a provider has no model, or if they do different cases.
+func setCells(config dialect.Map, providers []provider) {
+	named := len(groupsOf(providers)) > 1 || slices.ContainsFunc(providers, func(p provider) bool { return p.settings.Get("model") == nil })
+	cells, taken := dialect.List(providers[0].at), map[string]bool{}
+	for i := range providers {
+		p := &providers[i]
+		cell, options := dialect.NewMap(p.at), dialect.NewMap(p.at)
+		if named {
+			p.cell = uniqueIn(taken, text.Clip(firstOf(p.label, dialect.TextOf(p.settings.Get("model")), "provider"), 60))
+			cell.Set("name", dialect.Scalar(p.at, p.cell))
+		}
+		for _, pair := range dialect.Pairs(p.settings.Node) {
+			if key := pair.Key.Value; key == "executor" || key == "model" {
+				cell.Set(key, pair.Value)
+			} else {
+				options.Set(key, pair.Value)
+			}
+		}
+		params := map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(p.params)) {
 			switch value := p.params[name].(type) {
 			case string, bool, int, float64:
-				cell.Set(name, nodeOf(p.at, value))
-			default:
-				if !slices.ContainsFunc(providers, func(other provider) bool { return textOf(other.params[name]) != textOf(value) }) {
-					shared[name] = value
+				if slices.Contains(shownParameters, name) {
+					cell.Set(name, nodeOf(p.at, value))
 					continue
 				}
-				tr.cannot(p.at, "the key config.%s, which other providers lack", text.Clip(name, 60))
 			}
+			params[name] = p.params[name]
+		}
+		if len(params) > 0 {
+			options.Set("params", nodeOf(p.at, params))
+		}
+		if options.Len() > 0 {
+			cell.Set("options", options.Node)
 		}
 		cells.Content = append(cells.Content, cell.Node)
 	}
 	config.Set("cells", cells)
-	return shared
 }
 
-// simpleSettings returns the settings of a provider that a cell can have. Maps and lists, which all providers
-// must have, become settings of the suite.
-func (tr *translator) simpleSettings(p provider, config dialect.Map, providers []provider) dialect.Map {
-	cell := dialect.NewMap(p.at)
-	for _, pair := range dialect.Pairs(p.settings.Node) {
-		key := pair.Key.Value
-		switch {
-		case pair.Value.Kind == yaml.ScalarNode:
-			cell.Set(key, pair.Value)
-		case slices.ContainsFunc(providers, func(other provider) bool { return jsonOf(other.settings.Get(key)) != jsonOf(pair.Value) }):
-			tr.cannot(p.at, "%s of one provider among several: give all of them the same, or write a file for each", key)
-		default:
-			config.Set(key, pair.Value)
-		}
+// shownParameters are those that are parameters of cells, so that names of cells contain them.
+var shownParameters = []string{
+	"temperature", "max_tokens", "max_completion_tokens", "top_p", "top_k", "frequency_penalty", "presence_penalty",
+}
+
+// judgeOf sets the judge that a provider means. One that the caller chose takes the place of a judge that waza cannot ask.
+func (c *caseTranslator) judgeOf(config dialect.Map, at *yaml.Node, n part) error {
+	if inner := n.get("text"); inner.Node != nil { // by the kind of question
+		return c.judgeOf(config, at, inner)
 	}
-	return cell
-}
-
-// judgeOf sets the judge that a provider means.
-func (tr *translator) judgeOf(config dialect.Map, at *yaml.Node, n part) error {
-	p := &provider{at: at}
+	p := &provider{at: at, render: c.ofEnvironment()}
 	id, settings := n.text(), part{nil, n.src}
-	if n.Kind == yaml.MappingNode {
-		if text := n.get("text"); text.Node != nil { // by the kind of question
-			return tr.judgeOf(config, at, text)
-		}
+	if n.Node != nil && n.Kind == yaml.MappingNode {
 		id, settings = n.get("id").text(), n.get("config")
 	}
-	if err := p.read(id, settings); err != nil {
-		return fmt.Errorf("the provider %q: %w", text.Clip(id, 80), err)
+	id, err := p.inserted(id)
+	if err == nil {
+		err = p.read(id, settings)
 	}
-	if p.settings.Get("system_prompt") != nil {
-		return fmt.Errorf("the key config.systemPrompt")
+	if err == nil && p.settings.Get("system_prompt") != nil {
+		err = fmt.Errorf("the key config.systemPrompt")
+	}
+	var agent *agentError
+	switch {
+	case err != nil && c.Chosen.Judge:
+		c.warn(n, "the judge %q: %v; the chosen one judges in its place", text.Clip(id, 80), err)
+		return nil
+	case errors.As(err, &agent):
+		return fmt.Errorf("the provider %q: %w; another one judges with --judge-agent %s, or --judge-model MODEL", text.Clip(id, 80), err, agent.name)
+	case err != nil:
+		return fmt.Errorf("the provider %q: %w; another one judges with --judge-model MODEL, or --judge-agent NAME", text.Clip(id, 80), err)
+	}
+	if p.params["response_format"] != nil {
+		c.warn(n, "config.response_format of a judge has no effect: waza asks for a verdict in a form of its own")
+		delete(p.params, "response_format")
 	}
 	setEndpoint(config, p)
-	tr.ownAddress(config, at)
+	c.ownAddress(config, at)
 	if len(p.params) > 0 {
 		config.Set("params", nodeOf(at, p.params))
 	}

@@ -129,7 +129,7 @@ func (c *caseTranslator) embedder(config dialect.Map, at *yaml.Node, n part) err
 		c.ownAddress(config, at)
 		return nil
 	}
-	p := &provider{at: at}
+	p := &provider{at: at, render: c.ofEnvironment()}
 	if err := p.read(name+":"+model, n.get("config")); err != nil {
 		return fmt.Errorf("the provider %q: %w", text.Clip(id, 80), err)
 	}

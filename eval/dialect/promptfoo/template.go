@@ -293,14 +293,19 @@ func (p *expressionParser) variableOfEnvironment() (any, error) {
 	if dialect.IsSecret(name) { // waza shows and records prompts
 		return nil, fmt.Errorf("waza inserts no secret such as %s into texts", text.Clip(name, 40))
 	}
-	if v, ok := p.env[name]; ok {
-		return v, nil
-	}
-	if v, ok := os.LookupEnv(name); ok {
+	if v, ok := p.lookup(name); ok {
 		return v, nil
 	}
 	p.first = "env." + name
 	return absent{}, nil
+}
+
+// lookup returns a variable of the environment.
+func (r *renderer) lookup(name string) (value string, known bool) {
+	if value, known = r.env[name]; known {
+		return value, true
+	}
+	return os.LookupEnv(name)
 }
 
 // filters are the filters that change a text.

@@ -22,7 +22,7 @@ type translator struct {
 	*budget
 	root      *yaml.Node
 	suite     dialect.Map
-	ids       map[string]bool // of the tasks until now
+	ids       map[string]bool // of the tasks of the group until now
 	warned    map[string]bool
 	parsed    map[string]*decode.Source
 	env       map[string]string
@@ -30,17 +30,10 @@ type translator struct {
 	filesDeep int
 	tasks     int
 
-	chosenBy           part     // the prompts that the provider gets
-	providerTransforms []part   // of all providers
-	isHTTP             bool     // all providers are HTTP APIs
-	chats              chatForm // of the providers
-	response           part     // their transformResponse
-	stepless           bool     // no provider reports steps
-	elsewhere          []string // APIs that a provider asks at an address of its own
-	requested          []string // variables that their requests name
-	usesContext        bool     // a provider gets the variables of tests
+	groups    []group  // at least one
+	group              // the one whose cases are translated
+	elsewhere []string // APIs that a provider asks at an address of its own
 
-	callers []any                     // the providers, as programs of prompts and variables see them
 	pending map[*yaml.Node]*errNotRun // tests in place of those of a program
 }
 
@@ -49,13 +42,15 @@ func translate(t *dialect.Translation) {
 		Translation: t, budget: &budget{maxExpanded}, root: decode.Follow(t.Source.Root), suite: dialect.NewMap(t.Source.Root),
 		ids: map[string]bool{}, warned: map[string]bool{}, parsed: map[string]*decode.Source{}, env: map[string]string{}, pending: map[*yaml.Node]*errNotRun{},
 	}
+	for _, p := range dialect.Pairs(decode.Lookup(tr.root, "env")) {
+		tr.env[p.Key.Value] = dialect.TextOf(p.Value)
+	}
 	tr.head()
 	t.Suite = tr.suite.Node
 	if t.HeadOnly {
 		return
 	}
-	tr.refuse(part{tr.root, t.Source}, "", knownKeys)
-	tr.idle(part{tr.root, t.Source}, "", idleKeys)
+	tr.topKeys()
 	tr.addTasks()
 }
 
@@ -71,6 +66,38 @@ var idleKeys = map[string]string{
 	"outputPath": "see --output", "sharing": "", "derivedMetrics": "", "writeLatestResults": "", "tracing": "",
 	"envPath": "set its variables yourself", "nunjucksFilters": "cases that use such a filter end in an error",
 	"commandLineOptions": "use the flags of waza run",
+}
+
+// decisiveKeys are those that waza cannot honor and that change cases or verdicts, with the reason.
+var decisiveKeys = map[string]string{
+	"redteam": "redteam: waza generates no attacks", "scenarios": "the key scenarios", "extensions": "the key extensions",
+}
+
+// topKeys reports the keys of the file that have no effect, or that waza cannot honor. promptfoo ignores keys that it does
+// not know, such as those with anchors.
+func (tr *translator) topKeys() {
+	root := part{tr.root, tr.Source}
+	tr.idle(root, "", idleKeys)
+	for _, pair := range dialect.Pairs(tr.root) {
+		key, at := pair.Key.Value, part{pair.Key, tr.Source}
+		reason, decisive := decisiveKeys[key]
+		switch {
+		case decisive && !isEmpty(pair.Value):
+			tr.cannotAt(at, "%s", reason)
+		case !decisive && !slices.Contains(knownKeys, key) && !strings.HasPrefix(key, "x-") && !hasAnchor(pair.Value):
+			tr.warn(at, "%s has no effect: promptfoo has no such key", text.Clip(key, 60))
+		}
+	}
+}
+
+// isEmpty reports whether a node is null, an empty list or an empty map.
+func isEmpty(n *yaml.Node) bool {
+	return decode.IsNull(n) || n.Kind != yaml.ScalarNode && len(n.Content) == 0
+}
+
+// hasAnchor reports whether other parts of a file use a node.
+func hasAnchor(n *yaml.Node) bool {
+	return n.Anchor != "" || slices.ContainsFunc(n.Content, hasAnchor)
 }
 
 // head sets the name and the settings of the suite.
@@ -144,8 +171,6 @@ func (tr *translator) refuse(p part, prefix string, known []string) {
 		at := part{pair.Key, p.src}
 		switch {
 		case slices.Contains(known, pair.Key.Value) || strings.HasPrefix(pair.Key.Value, "x-"):
-		case p.Node == tr.root && pair.Key.Value == "redteam":
-			tr.cannotAt(at, "redteam: waza generates no attacks")
 		default:
 			tr.cannotAt(at, "the key %s%s", prefix, text.Clip(pair.Key.Value, 60))
 		}
@@ -162,12 +187,15 @@ func (tr *translator) idle(p part, prefix string, keys map[string]string) {
 }
 
 // unique returns an id that no other task has: the id itself, or with a number.
-func (tr *translator) unique(id string) string {
-	found := id
-	for n := 2; tr.ids[found]; n++ {
-		found = fmt.Sprintf("%s-%d", id, n)
+func (tr *translator) unique(id string) string { return uniqueIn(tr.ids, id) }
+
+// uniqueIn returns a name that is not taken, and takes it: the name itself, or with a number.
+func uniqueIn(taken map[string]bool, name string) string {
+	found := name
+	for n := 2; taken[found]; n++ {
+		found = fmt.Sprintf("%s-%d", name, n)
 	}
-	tr.ids[found] = true
+	taken[found] = true
 	return found
 }
 

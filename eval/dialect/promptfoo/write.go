@@ -111,17 +111,27 @@ func (w *writer) setProviders(root dialect.Map) {
 	w.chats = chatsOf(providers.Content)
 }
 
-// withParams returns the settings of a cell with its parameters, which it has beside the other keys, and
-// those of all cells.
+// withParams returns the settings of a cell with its options and its parameters, which it has beside the other keys,
+// and those of all cells.
 func withParams(cell, shared map[string]any) map[string]any {
 	settings, params := map[string]any{}, map[string]any{}
 	if all, ok := shared["params"].(map[string]any); ok {
 		maps.Copy(params, all)
 	}
+	options, _ := cell["options"].(map[string]any)
+	for key, value := range options {
+		settings[key] = value
+	}
+	own, _ := options["params"].(map[string]any)
+	maps.Copy(params, own)
 	for key, value := range cell {
-		if slices.Contains(providerSettings, key) {
+		switch {
+		case key == "options":
+		case key == "name":
+			settings["label"] = value
+		case slices.Contains(providerSettings, key):
 			settings[key] = value
-		} else {
+		default:
 			params[key] = value
 		}
 	}
@@ -137,15 +147,25 @@ var providerSettings = []string{"executor", "model", "base_url", "api_key_env", 
 // providerOf returns the provider with some settings of a suite; nil if promptfoo has none.
 func providerOf(settings map[string]any) *yaml.Node {
 	texts := map[string]string{}
-	for _, key := range providerSettings {
+	for _, key := range append([]string{"label"}, providerSettings...) {
 		texts[key], _ = settings[key].(string)
+	}
+	label := texts["label"]
+	labelled := func(id string) *yaml.Node {
+		if label == "" || label == id || label == texts["model"] {
+			return dialect.Scalar(nil, id)
+		}
+		m := dialect.NewMap(nil)
+		m.Set("id", dialect.Scalar(nil, id))
+		m.Set("label", dialect.Scalar(nil, label))
+		return m.Node
 	}
 	switch {
 	case texts["executor"] == "command" && texts["command"] == "cat":
-		return dialect.Scalar(nil, "echo")
+		return labelled("echo")
 	case texts["executor"] == "command" && texts["prompt_as"] == "env":
 		if command, ok := strings.CutSuffix(texts["command"], programArguments); ok {
-			return dialect.Scalar(nil, "exec:"+command)
+			return labelled("exec:" + command)
 		}
 		return nil
 	case texts["executor"] != "openai" && texts["executor"] != "anthropic" || texts["model"] == "":
@@ -183,10 +203,13 @@ func providerOf(settings map[string]any) *yaml.Node {
 		config.Set("passthrough", dialect.Encoded(extra))
 	}
 	if config.Len() == 0 {
-		return dialect.Scalar(nil, id)
+		return labelled(id)
 	}
 	m := dialect.NewMap(nil)
 	m.Set("id", dialect.Scalar(nil, id))
+	if label != "" && label != texts["model"] {
+		m.Set("label", dialect.Scalar(nil, label))
+	}
 	m.Set("config", config.Node)
 	return m.Node
 }
