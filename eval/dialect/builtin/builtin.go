@@ -19,10 +19,10 @@ import (
 
 // all are the dialects in the order in which they are tried.
 var all = []*dialect.Dialect{
-	triggers.Dialect(), // before skill evals, which accept trigger tests among their cases
+	promptfoo.Dialect(), // before skill evals, which accept tests with a prompt
+	triggers.Dialect(),  // before skill evals, which accept trigger tests among their cases
 	skillevals.Dialect(),
 	harbor.Dialect(),
-	promptfoo.Dialect(),
 	plugineval.Dialect(),
 	dotnet.Dialect(),
 	vally.Dialect(),

@@ -186,6 +186,23 @@ func (tr *translator) test(t part, number int, prompts []prompt) (tasks []*yaml.
 	return tasks
 }
 
+// foreignKeys are the keys of a test that promptfoo knows and that waza cannot honor.
+var foreignKeys = []string{"provider", "providers", "providerOutput", "assertScoringFunction", "extensions"}
+
+// checkKeys blocks the case because of keys that waza cannot honor. promptfoo ignores those that it does not know.
+func (c *caseTranslator) checkKeys() {
+	for _, pair := range dialect.Pairs(c.test.Node) {
+		key, at := text.Clip(pair.Key.Value, 60), part{pair.Key, c.test.src}
+		switch {
+		case slices.Contains(testKeys, pair.Key.Value) || decode.IsNull(pair.Value):
+		case slices.Contains(foreignKeys, pair.Key.Value):
+			c.block(at, "waza cannot translate the key %s", key)
+		default:
+			c.warn(at, "%s has no effect: promptfoo has no such key of a test", key)
+		}
+	}
+}
+
 // nextCombination returns the following index of each variable's value; nil after the last. The last
 // variable changes fastest.
 func nextCombination(at []int, vars []variable) []int {
@@ -221,8 +238,7 @@ func chosen(prompts []prompt, names part) []prompt {
 
 // task returns the task of a case.
 func (c *caseTranslator) task(id string, p prompt) *yaml.Node {
-	c.refuseIn(c.test, "", testKeys)
-	c.idle(c.test, "", idleTestKeys)
+	c.checkKeys()
 	for _, p := range []part{c.standard.get("options"), c.test.get("options")} {
 		if p.Node != nil && p.Kind != yaml.MappingNode && !decode.IsNull(p.Node) {
 			c.block(p, "options must be a map, got %s", decode.Describe(p.Node))

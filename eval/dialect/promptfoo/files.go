@@ -78,6 +78,7 @@ func (tr *translator) parse(file string) (*decode.Source, error) {
 		return nil, err
 	}
 	src := tr.Files.Parse(file, data)
+	tr.merge(src)
 	tr.parsed[file] = src
 	return src, nil
 }

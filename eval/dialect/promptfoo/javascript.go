@@ -47,6 +47,9 @@ func checkBody(body string) error {
 	if len(body) > maxCode {
 		return fmt.Errorf("its code is longer than %d KiB", maxCode>>10)
 	}
+	if importsModule().MatchString(body) {
+		return errImports
+	}
 	if found := needsNode().FindString(body); found != "" {
 		return fmt.Errorf("its code needs Node.js for %s", text.Clip(strings.TrimSpace(found), 40))
 	}
@@ -67,10 +70,13 @@ func checkBody(body string) error {
 }
 
 var (
-	needsNode = text.Pattern(`\brequire\s*\(|\bimport\s*\(|(?m:^\s*import\s)|\bfetch\s*\(|\bprocess\.(?:env|cwd|argv|mainModule)\b|\bBuffer\.|\bnew URL\b` +
+	importsModule = text.Pattern(`(?m:(?:^|\{)\s*import(?:\s*[{"'*]|\s+[\w$]+\s*(?:,|from\b)))|(?m:^\s*export\s*(?:\{[^}]*\}|\*[^"']*)\s*from\b)`)
+	needsNode     = text.Pattern(`\brequire\s*\(|\bimport\s*\(|\bfetch\s*\(|\bprocess\.(?:env|cwd|argv|mainModule)\b|\bBuffer\.|\bnew URL\b` +
 		`|\\[pP]\{|\btoLocale\w*String\s*\(|\bIntl\b|\bObject\.groupBy\b`)
 	needsResponse = text.Pattern(`\b(providerResponse|logProbs)\b|\bcontext\s*\??\.\s*(provider|trace|metadata|test\s*\??\.\s*(?:assert|options|threshold))\b`)
 )
+
+var errImports = errors.New("its code imports modules, which waza does not load")
 
 // fileBody returns the body of the function in a file: module.exports, export default or a named one. It is
 // called with the arguments.
@@ -82,6 +88,9 @@ func (tr *translator) fileBody(ref, arguments string) (string, error) {
 		return "", fmt.Errorf("%s is not JavaScript", text.Clip(ref, 80))
 	}
 	source, err := tr.read(tr.path(file))
+	if err == nil && importsModule().MatchString(source) {
+		err = errImports
+	}
 	if err != nil {
 		return "", err
 	}

@@ -153,7 +153,7 @@ func (p *provider) azure(deployment string, config part) (rest part, err error) 
 		return rest, err
 	}
 	if host = strings.TrimRight(host, "/"); host == "" {
-		return rest, errors.New("it names no host: write config.apiHost")
+		return rest, errors.New("it names no host: write config.apiHost, or set $AZURE_API_HOST")
 	}
 	if !strings.Contains(host, "://") {
 		host = "https://" + host
@@ -314,8 +314,11 @@ func (tr *translator) provider(item providerItem, number int) (p provider, ok bo
 		at = part{item.at, tr.Source}
 	}
 	err := item.fault
+	var inserted string
 	if err == nil {
-		id, err = p.inserted(id)
+		if inserted, err = p.inserted(id); err == nil {
+			id = inserted
+		}
 	}
 	p.caller = map[string]any{"id": id}
 	if p.label != "" {
@@ -573,8 +576,9 @@ func (c *caseTranslator) judgeOf(config dialect.Map, at *yaml.Node, n part) erro
 	if n.Node != nil && n.Kind == yaml.MappingNode {
 		id, settings = n.get("id").text(), n.get("config")
 	}
-	id, err := p.inserted(id)
+	inserted, err := p.inserted(id)
 	if err == nil {
+		id = inserted
 		err = p.read(id, settings)
 	}
 	if err == nil && p.settings.Get("system_prompt") != nil {

@@ -42,6 +42,7 @@ func translate(t *dialect.Translation) {
 		Translation: t, budget: &budget{maxExpanded}, root: decode.Follow(t.Source.Root), suite: dialect.NewMap(t.Source.Root),
 		ids: map[string]bool{}, warned: map[string]bool{}, parsed: map[string]*decode.Source{}, env: map[string]string{}, pending: map[*yaml.Node]*errNotRun{},
 	}
+	tr.merge(t.Source)
 	for _, p := range dialect.Pairs(decode.Lookup(tr.root, "env")) {
 		tr.env[p.Key.Value] = dialect.TextOf(p.Value)
 	}
@@ -52,6 +53,13 @@ func translate(t *dialect.Translation) {
 	}
 	tr.topKeys()
 	tr.addTasks()
+}
+
+// merge replaces the merge keys of a file.
+func (tr *translator) merge(src *decode.Source) {
+	if !mergeKeys(src.Root) {
+		tr.cannotAt(part{src.Root, src}, "merge keys that add more than %d keys to maps", maxMerged)
+	}
 }
 
 // knownKeys are those of a configuration that the translation handles, or that change no verdict.
