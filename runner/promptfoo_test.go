@@ -66,6 +66,7 @@ func TestPromptfooAssertions(t *testing.T) {
 		{"starts-with", "a|b", "a|bc", "b"},
 		{"not-starts-with", "a|b", "b", "a|bc"},
 		{"contains", "7", "17", "1"},
+		{"javascript", "context.providerResponse?.output.length > 3 && !context.providerResponse.cached", "long", "no"},
 		{"contains", "'{{ word }}'", "is {{x}}", "is x"},
 		{"contains", "file://word.txt", "a word", "a world"},
 		{"regex", `'^a(?!c)\d'`, "a1", "A1"},

@@ -40,6 +40,9 @@ var (
 // graders returns a grader for each assertion of the case.
 func (c *caseTranslator) graders() []*yaml.Node {
 	for _, key := range slices.Sorted(maps.Keys(c.options)) {
+		if decode.IsNull(c.options[key].Node) {
+			continue
+		}
 		if key == "transformVars" {
 			c.block(c.options[key], "options.transformVars: waza runs no code to make variables; write their values")
 		} else if !slices.Contains(optionKeys, key) {
@@ -568,7 +571,21 @@ func (c *caseTranslator) json(a part, kind string, value any) (s spec, ok bool) 
 
 // javascript returns the grader of code that decides.
 func (c *caseTranslator) javascript(a part, value any) (s spec, ok bool) {
-	body, err := c.body(textOf(value))
+	if strings.TrimSpace(textOf(value)) == "" {
+		c.block(a, "the value of javascript must be code that is not empty")
+		return spec{}, false
+	}
+	body, err := c.bodyOf(textOf(value))
+	body = strings.TrimPrefix(body, setResponse) // written by waza convert
+	isAnswer := len(c.transforms) == 0 && a.get("transform").Node == nil
+	if isAnswer && responsePart().MatchString(body) {
+		if err == nil {
+			err = checkBody(responsePart().ReplaceAllString(body, "output"))
+		}
+		body = setResponse + body
+	} else if err == nil {
+		err = checkBody(body)
+	}
 	if err != nil {
 		c.block(a, "javascript: %v", err)
 		return spec{}, false
@@ -587,16 +604,25 @@ func (c *caseTranslator) javascript(a part, value any) (s spec, ok bool) {
 
 // body returns the body of the function that code, or the name of a file with code, means.
 func (c *caseTranslator) body(code string) (body string, err error) {
-	if strings.HasPrefix(code, filePrefix) {
-		body, err = c.fileBody(code, "output, context")
-	} else {
-		body = functionBody(code)
-	}
-	if err == nil {
+	if body, err = c.bodyOf(code); err == nil {
 		err = checkBody(body)
 	}
 	return body, err
 }
+
+// bodyOf is like body, and does not check whether waza can run the function.
+func (c *caseTranslator) bodyOf(code string) (body string, err error) {
+	if strings.HasPrefix(code, filePrefix) {
+		return c.fileBody(code, "output, context")
+	}
+	return functionBody(code), nil
+}
+
+// setResponse precedes code that reads the response of a provider.
+const setResponse = "context.providerResponse = {output, cached: false};\n"
+
+// responsePart matches the parts of the response of a provider that an output without transforms has.
+var responsePart = text.Pattern(`\bcontext\s*(?:\?\s*)?\.\s*providerResponse\s*(?:\?\s*)?\.\s*(?:output|cached)\b`)
 
 // webhook returns the grader of an assertion that a server decides.
 func (c *caseTranslator) webhook(a part, value any) (s spec, ok bool) {

@@ -69,7 +69,13 @@ func (tr *translator) prompts() (prompts []prompt) {
 			if raw = decode.Follow(decode.Lookup(item, "raw")); raw == nil {
 				raw = decode.Follow(decode.Lookup(item, "id"))
 			}
-			tr.refuse(part{item, tr.Source}, fmt.Sprintf("prompts[%d].", i), []string{"id", "label", "raw", "display", "config"})
+			tr.ignore(part{item, tr.Source}, fmt.Sprintf("prompts[%d].", i), []string{"id", "label", "raw", "display", "config", "function"})
+			if f, _ := decode.LookupPair(item, "function"); f != nil {
+				tr.cannot(f, "the key prompts[%d].function", i)
+			}
+			if decode.Lookup(item, "raw") == nil && decode.Lookup(item, "file") != nil {
+				tr.warn(part{raw, tr.Source}, "prompts[%d] has no raw, so its id is its text, as in promptfoo; write the name of the file into raw or id", i)
+			}
 			p.reason = p.readConfig(decode.Lookup(item, "config"))
 		}
 		if !decode.IsText(raw) {

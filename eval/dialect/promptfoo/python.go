@@ -17,6 +17,10 @@ var runAssertion string
 
 // python returns the grader of a Python assertion.
 func (c *caseTranslator) python(a part, value string) (g spec, ok bool) {
+	if strings.TrimSpace(value) == "" {
+		c.block(a, "the value of python must be code that is not empty")
+		return spec{}, false
+	}
 	call := map[string]any{"context": c.context(a)}
 	if strings.HasPrefix(a.get("type").text(), "not-") {
 		call["inverse"] = true

@@ -67,6 +67,9 @@ func (tr *translator) testsIn(at part, ref string) (tests []part) {
 		tr.cannot(at.Node, "tests in %s: write them to a YAML, JSON or CSV file", text.Clip(ref, 80))
 		return nil
 	}
+	if info, err := tr.Files.Stat(tr.path(ref)); err == nil && info.IsDir() {
+		ref = strings.TrimSuffix(ref, "/") + "/*.{yaml,yml,json,jsonl,csv}"
+	}
 	files, err := tr.glob(ref)
 	for _, file := range files {
 		var found []part

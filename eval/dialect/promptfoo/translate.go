@@ -185,6 +185,15 @@ func (tr *translator) refuse(p part, prefix string, known []string) {
 	}
 }
 
+// ignore warns about the keys of a map that promptfoo does not know and ignores.
+func (tr *translator) ignore(p part, prefix string, known []string) {
+	for _, pair := range dialect.Pairs(p.Node) {
+		if !slices.Contains(known, pair.Key.Value) {
+			tr.warn(part{pair.Key, p.src}, "%s%s has no effect: promptfoo has no such key", prefix, text.Clip(pair.Key.Value, 60))
+		}
+	}
+}
+
 // idle reports the keys of a map that have no effect.
 func (tr *translator) idle(p part, prefix string, keys map[string]string) {
 	for _, pair := range dialect.Pairs(p.Node) {
