@@ -66,7 +66,7 @@ func TestPromptfooAssertions(t *testing.T) {
 		{"starts-with", "a|b", "a|bc", "b"},
 		{"not-starts-with", "a|b", "b", "a|bc"},
 		{"contains", "7", "17", "1"},
-		{"javascript", "context.providerResponse?.output.length > 3 && !context.providerResponse.cached", "long", "no"},
+		{"javascript", "'context.providerResponse?.output.length > 3 && !context.providerResponse.cached'", "long", "no"},
 		{"contains", "'{{ word }}'", "is {{x}}", "is x"},
 		{"contains", "file://word.txt", "a word", "a world"},
 		{"regex", `'^a(?!c)\d'`, "a1", "A1"},
@@ -765,6 +765,40 @@ tests:
   - {description: given, vars: {lang: 'e"n', a: {b: c}}, assert: [{type: javascript, value: "output.lang === 'e\"n' && output.choices[0].text === 'say \"hi\" c'"}]}
   - {description: none, assert: [{type: javascript, value: "output.lang === '' && output.choices[0].text === 'say \"hi\" '"}]}
 `, api.URL)))
+}
+
+// Each provider of a file has its own request, response and prompts, and a program beside them has none of these.
+func TestPromptfooSeveralHTTP(t *testing.T) {
+	t.Parallel()
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body map[string]string
+		if json.NewDecoder(r.Body).Decode(&body) != nil {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		fmt.Fprintf(w, `{"small": %q, "large": %q}`, body["question"]+r.Header.Get("Word"), body["input"]+r.Header.Get("Word"))
+	}))
+	t.Cleanup(api.Close)
+	res, _ := runnertest.Run(t, fmt.Sprintf(`-- eval.yaml --
+description: several
+_base: &base {url: %q}
+providers:
+  - {id: 'https:small', config: {<<: *base, body: {question: '{{prompt}}'}, headers: {Word: '!'}, transformResponse: json.small}}
+  - {id: 'https:large', label: large, config: {<<: *base, body: {input: '{{prompt}}'}, headers: {Word: '?'}, transformResponse: json.large}}
+  - {id: echo, prompts: [other]}
+prompts: [{id: usual, raw: hello}, {id: other, raw: bye}]
+tests: [{description: a, assert: [{type: equals, value: 'hello!'}]}]
+`, api.URL), record.Request{})
+	verdicts := map[string]string{}
+	for i := range res.Tasks {
+		task := &res.Tasks[i]
+		verdicts[task.ID] = fmt.Sprint(task.Verdict, " ", task.Model, task.Trial(t, 1).Output)
+	}
+	require.Equal(t, map[string]string{
+		"a [usual][https:small]": `passed {"small": "hello!", "large": "!"}`, "a [other][https:small]": `failed {"small": "bye!", "large": "!"}`,
+		"a [usual][large]": `failed {"small": "?", "large": "hello?"}`, "a [other][large]": `failed {"small": "?", "large": "bye?"}`,
+		"a[echo]": "failed bye",
+	}, verdicts)
 }
 
 // Providers that are programs get the prompt, their config and the variables of the test.

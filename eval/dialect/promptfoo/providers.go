@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -128,6 +127,8 @@ const azureAddress = "azure"
 // azureVersion is the version of the API that promptfoo uses if a provider names none.
 const azureVersion = "2024-12-14-preview"
 
+var deploymentName = text.Pattern(`^[\w.-]+$`)
+
 // azure sets the address of a deployment at Azure, and returns the other keys of the config.
 func (p *provider) azure(deployment string, config part) (rest part, err error) {
 	others := dialect.NewMap(p.at)
@@ -155,10 +156,13 @@ func (p *provider) azure(deployment string, config part) (rest part, err error) 
 	if host = strings.TrimRight(host, "/"); host == "" {
 		return rest, errors.New("it names no host: write config.apiHost, or set $AZURE_API_HOST")
 	}
+	if !deploymentName().MatchString(deployment) {
+		return rest, fmt.Errorf("names of deployments consist of letters, digits, '.', '_' and '-', got %q", text.Clip(deployment, 60))
+	}
 	if !strings.Contains(host, "://") {
 		host = "https://" + host
 	}
-	p.settings.Set("base_url", dialect.Scalar(p.at, host+"/openai/deployments/"+url.PathEscape(deployment)))
+	p.settings.Set("base_url", dialect.Scalar(p.at, host+"/openai/deployments/"+deployment))
 	p.settings.Set("api_version", dialect.Scalar(p.at, version))
 	return part{others.Node, config.src}, nil
 }
