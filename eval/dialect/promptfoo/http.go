@@ -129,6 +129,12 @@ func (p *provider) requestText(s string) (_ string, err error) {
 			expression = dumped().ReplaceAllString(expression, "")
 		}
 		switch {
+		case !plainVariable().MatchString(expression) && needsOnlyEnvironment(expression):
+			value, fault := p.render.render(tag)
+			if fault != nil {
+				err = fault
+			}
+			return value
 		case !plainVariable().MatchString(expression):
 			err = fmt.Errorf("waza sends no templates such as %s, only {{name}}", text.Clip(tag, 60))
 			return tag

@@ -27,7 +27,7 @@ func Dialect() *dialect.Dialect {
 			return isNamed(file) || decode.Lookup(root, "tasks") == nil && has(root, providerNames) && has(root, caseNames)
 		},
 		Refuses: func(*yaml.Node) string {
-			return "this is no suite of promptfoo: it needs prompts, and providers or targets"
+			return "this is no configuration of promptfoo: it has no providers, prompts and tests"
 		},
 		Translate: translate,
 		Target:    "promptfoo",

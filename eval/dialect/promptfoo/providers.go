@@ -366,11 +366,25 @@ func (p *provider) inserted(s string) (string, error) {
 	if !ofEnvironment().MatchString(s) {
 		return s, nil
 	}
+	for _, tag := range requestVariable().FindAllStringSubmatch(s, -1) {
+		if !needsOnlyEnvironment(tag[1]) {
+			return "", fmt.Errorf("waza inserts only variables of the environment, not %s", text.Clip(tag[0], 60))
+		}
+	}
 	return p.render.render(s)
 }
 
-// ofEnvironment matches texts that contain variables of the environment.
-var ofEnvironment = text.Pattern(`\{\{[^{}]*\benv\b`)
+var (
+	// ofEnvironment matches texts that contain variables of the environment.
+	ofEnvironment = text.Pattern(`\{\{[^{}]*\benv\b`)
+	// fixedPart matches the parts of an expression that name no other variables.
+	fixedPart = text.Pattern(`'[^'\\]*'|"[^"\\]*"|\benv\.\w+|\b(?:or|and|not|if|else|default|true|false|none|null)\b|[\d\s|(),]`)
+)
+
+// needsOnlyEnvironment reports whether all variables in an expression are those of the environment.
+func needsOnlyEnvironment(expression string) bool {
+	return fixedPart().ReplaceAllString(expression, "") == ""
+}
 
 // A group are the providers that do the same cases: they get the same prompts, and make their outputs in the same way.
 type group struct {
