@@ -17,10 +17,7 @@ import (
 // testKeys and optionKeys are the keys of a test, and those of its options, that the translation
 // handles or that change no verdict.
 var (
-	testKeys = []string{"description", "vars", "assert", "options", "threshold", "metadata", "prompts", "type", "prompt"}
-
-	// idleTestKeys are keys of tests that promptfoo ignores, with the keys that people may have meant.
-	idleTestKeys = map[string]string{"prompt": "promptfoo ignores it, and each test has all prompts; name some of them in prompts"}
+	testKeys = []string{"description", "vars", "assert", "options", "threshold", "metadata", "prompts", "type"}
 
 	optionKeys = []string{
 		"prefix", "suffix", "provider", "transform", "postprocess", "disableVarExpansion", "disableConversationVar", "disableDefaultAsserts", "runSerially",

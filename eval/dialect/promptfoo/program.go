@@ -47,6 +47,7 @@ func (p *provider) readFile(id string, config part) error {
 	p.settings = dialect.NewMap(p.at)
 	p.settings.Set("executor", dialect.Scalar(p.at, "command"))
 	p.settings.Set("command", dialect.Texts(p.at, words...))
+	p.settings.Set("no_steps", dialect.Scalar(p.at, true))
 	p.usesContext = true
 	return nil
 }

@@ -30,6 +30,9 @@ var services = map[string]service{
 	"deepseek":   {"openai", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"},
 	"mistral":    {"openai", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"},
 	"togetherai": {"openai", "https://api.together.xyz/v1", "TOGETHER_API_KEY"},
+
+	"azure":       {"openai", azureAddress, "AZURE_API_KEY"},
+	"azureopenai": {"openai", azureAddress, "AZURE_API_KEY"},
 }
 
 // kinds are the parts of a provider's id between the service and the model. Others, such as
@@ -45,6 +48,7 @@ type provider struct {
 	transforms []part
 	prompts    part // those that it gets; all if it lists none
 	isHTTP     bool
+	id         string
 	cell       string         // its name, if cells have names
 	caller     map[string]any // as programs of prompts and variables see it
 	response   part           // transformResponse
@@ -87,9 +91,6 @@ func (p *provider) read(id string, config part) error {
 		return &agentError{agent}
 	}
 	s, known := services[name]
-	if name == "azure" || name == "azureopenai" {
-		s, known = service{"openai", azureAddress, "AZURE_API_KEY"}, true
-	}
 	if kind, rest, ok := strings.Cut(model, ":"); ok && slices.Contains(kinds, kind) {
 		model = rest
 	}
@@ -324,7 +325,7 @@ func (tr *translator) provider(item providerItem, number int) (p provider, ok bo
 			id = inserted
 		}
 	}
-	p.caller = map[string]any{"id": id}
+	p.id, p.caller = id, map[string]any{"id": id}
 	if p.label != "" {
 		p.caller["label"] = p.label
 	}
@@ -397,6 +398,8 @@ type group struct {
 	requested          []string // variables that their requests name
 	usesContext        bool     // a provider gets the variables of tests
 	callers            []any    // the providers, as programs of prompts and variables see them
+	chats              chatForm // in which they get chats
+	ids                []*yaml.Node
 }
 
 // does reports whether a provider does the cases of the group.
@@ -411,6 +414,8 @@ func (g *group) add(p *provider) {
 	g.stepless = g.stepless && !p.hasSteps
 	g.usesContext = g.usesContext || p.usesContext
 	g.callers = append(g.callers, p.caller)
+	g.ids = append(g.ids, dialect.Scalar(nil, p.id))
+	g.chats = chatsOf(g.ids)
 	for _, name := range p.requested {
 		if !slices.Contains(g.requested, name) {
 			g.requested = append(g.requested, name)

@@ -90,7 +90,7 @@ func (tr *translator) topKeys() {
 		key, at := pair.Key.Value, part{pair.Key, tr.Source}
 		reason, decisive := decisiveKeys[key]
 		switch {
-		case decisive && !isEmpty(pair.Value):
+		case decisive && !lacksValue(pair.Value):
 			tr.cannotAt(at, "%s", reason)
 		case !decisive && !slices.Contains(knownKeys, key) && !strings.HasPrefix(key, "x-") && !hasAnchor(pair.Value):
 			tr.warn(at, "%s has no effect: promptfoo has no such key", text.Clip(key, 60))
@@ -98,8 +98,8 @@ func (tr *translator) topKeys() {
 	}
 }
 
-// isEmpty reports whether a node is null, an empty list or an empty map.
-func isEmpty(n *yaml.Node) bool {
+// lacksValue reports whether a node is null, an empty list or an empty map.
+func lacksValue(n *yaml.Node) bool {
 	return decode.IsNull(n) || n.Kind != yaml.ScalarNode && len(n.Content) == 0
 }
 
