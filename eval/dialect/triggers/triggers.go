@@ -28,7 +28,7 @@ const writtenName = "trigger-evals.json"
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
 		Name:       "triggers",
-		Named:      func(file string) bool { return fileName().MatchString(path.Base(file)) },
+		Named:      isNamed,
 		Recognizes: func(root *yaml.Node) bool { return recognizes(root, true) },
 		Placed:     placed,
 		Refuses:    refuses,
@@ -39,6 +39,8 @@ func Dialect() *dialect.Dialect {
 		Write:      write,
 	}
 }
+
+func isNamed(file string) bool { return fileName().MatchString(path.Base(filepath.ToSlash(file))) }
 
 // Keys of a file and of an entry.
 var (
@@ -105,7 +107,7 @@ func refuses(root *yaml.Node) string {
 // placed reports whether a file is a trigger set at its path. The values true and yes of the key expected can
 // be answers, so the name of the file decides about them.
 func placed(file string, root *yaml.Node) bool {
-	return fileName().MatchString(filepath.Base(file)) || recognizes(root, false) && !slices.ContainsFunc(entriesOf(root), func(e *yaml.Node) bool {
+	return isNamed(file) || recognizes(root, false) && !slices.ContainsFunc(entriesOf(root), func(e *yaml.Node) bool {
 		key, sign := signOf(e, false)
 		return slices.Contains(expectKeys, key) && !dialect.NamesTrigger(sign)
 	})
@@ -170,6 +172,7 @@ func twoLists(root *yaml.Node, named bool) (positive, negative *yaml.Node) {
 type translator struct {
 	*dialect.Translation
 	root    *yaml.Node
+	named   bool // the name of the file says that it is a trigger set
 	skill   string
 	tests   dialect.Map
 	unknown map[string]bool
@@ -196,7 +199,7 @@ const (
 func translate(t *dialect.Translation) {
 	tr := &translator{
 		Translation: t, root: decode.Follow(t.Source.Root), tests: dialect.NewMap(t.Source.Root),
-		unknown: map[string]bool{}, prompts: map[key]*prompt{},
+		named: isNamed(t.Source.Path), unknown: map[string]bool{}, prompts: map[key]*prompt{},
 	}
 	suite := dialect.NewMap(tr.root)
 	at := tr.findSkill()
@@ -284,7 +287,7 @@ func (tr *translator) warnUnknown(n *yaml.Node, known []string) {
 }
 
 func (tr *translator) addAll() {
-	if positive, negative := twoLists(tr.root, true); positive != nil {
+	if positive, negative := twoLists(tr.root, tr.named); positive != nil {
 		for _, e := range dialect.Items(positive) {
 			tr.addSigned(e, true)
 		}
@@ -325,7 +328,7 @@ func (tr *translator) choiceOf(e *yaml.Node) (c choice, ok bool) {
 	if !ok {
 		return c, false
 	}
-	key, sign := signOf(e, true)
+	key, sign := signOf(e, tr.named)
 	c.acceptable, c.forbidden = tr.names(e, "acceptable"), tr.names(e, "should_not_trigger")
 	should, isSign := meaningOf(sign)
 	isRouteKey := slices.Contains(routeKeys, key)
@@ -386,14 +389,14 @@ func (tr *translator) setSubject(c *choice, subject *yaml.Node) bool {
 // namesSkills reports whether each entry that asks for the use of a skill names that skill.
 func (tr *translator) namesSkills() bool {
 	entries := entriesOf(tr.root)
-	positive, _ := twoLists(tr.root, true)
+	positive, _ := twoLists(tr.root, tr.named)
 	if positive != nil {
 		entries = dialect.Items(positive)
 	}
 	return !slices.ContainsFunc(entries, func(e *yaml.Node) bool {
 		should := positive != nil
 		if !should {
-			_, sign := signOf(e, true)
+			_, sign := signOf(e, tr.named)
 			should, _ = meaningOf(sign)
 		}
 		_, subject := lookup(e, subjectKeys)
@@ -436,7 +439,7 @@ func (tr *translator) add(e *yaml.Node, c choice) {
 	if e.Kind == yaml.MappingNode {
 		_, node = lookup(e, promptKeys)
 		text = dialect.TextOf(node)
-		key, _ := signOf(e, true)
+		key, _ := signOf(e, tr.named)
 		tr.warnUnknown(e, slices.Concat([]string{key}, promptKeys, signKeys, routeKeys, subjectKeys, reasonKeys, choiceKeys, ignoredKeys))
 	}
 	if text == "" {

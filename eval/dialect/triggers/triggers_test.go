@@ -9,7 +9,7 @@ import (
 
 func isSuite(path string) bool {
 	name := filepath.Base(path)
-	return name == "trigger-evals.json" || name == "routing.json"
+	return name == "trigger-evals.json" || name == "routing.json" || name == "my_set.json"
 }
 
 func TestShapes(t *testing.T) {
