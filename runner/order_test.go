@@ -77,6 +77,7 @@ func (w *elsewhere) close() {
 // and processes, and the order of stored files.
 var changing = regexp.MustCompile(`"(startedAt|endedAt|time|createdAt|mac|last|crc)":"[^"]*",?|` +
 	`"(\w*Ms|\w*_ms|duration\w*|speed|pid|at|bytes)":(\{[^{}]*(\{[^{}]*\})*[^{}]*\}|[0-9.e+-]+|null),?|` +
+	`"endedEarly":\w+,?|,?\{[^{}]*"type":"stop",[^{}]*"text":"the agent was ended early[^}]*\}|` + // a program can end at the same time
 	`child [0-9]+|[0-9]{8}-[0-9]{6}\.[0-9]{3}-[a-z0-9]{10}`)
 
 // oneWorker requests a run with one worker. A suite of another tool that names no agent gets the mock.

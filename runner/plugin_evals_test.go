@@ -217,12 +217,12 @@ func TestPluginEvalCases(t *testing.T) {
 		got[task.ID] = fmt.Sprintf("%s %d", task.Verdict, len(task.Trials))
 	}
 	require.Equal(t, map[string]string{
-		"plain[small]": "passed 3", "plain[small]#baseline": "passed 3", "plugged[large]": "passed 1", "plugged[large]#baseline": "passed 1",
-		"replaced[large]": "passed 1", "replaced[large]#baseline": "passed 1", "dirs[large]": "passed 2", "dirs[large]#baseline": "passed 2",
+		"plain": "passed 3", "plain#baseline": "passed 3", "plugged": "passed 1", "plugged#baseline": "passed 1",
+		"replaced": "passed 1", "replaced#baseline": "passed 1", "dirs": "passed 2", "dirs#baseline": "passed 2",
 	}, got)
 	require.Equal(t, map[string]string{
-		"plain[small]": "greet", "plain[small]#baseline": "", "plugged[large]": "wave+greet", "plugged[large]#baseline": "",
-		"replaced[large]": "wave", "replaced[large]#baseline": "", "dirs[large]": "greet", "dirs[large]#baseline": "",
+		"plain": "greet", "plain#baseline": "", "plugged": "wave+greet", "plugged#baseline": "",
+		"replaced": "wave", "replaced#baseline": "", "dirs": "greet", "dirs#baseline": "",
 	}, skills)
 }
 

@@ -1,16 +1,8 @@
 #!/bin/sh
-# Uses its skill, if it has one, whenever a prompt asks for it.
-prompt=$(cat)
-case $prompt in
-Explain*)
-	[ -f "$WAZA_SKILLS/SKILL.md" ] && echo '{"type":"skill","name":"explainer"}' >&3
-	;;
-Break*)
-	echo "something gave way" >&2
-	exit 3
-	;;
-esac
-case $prompt in
-*length* | Ponder*) exec sleep 1000 ;;
-esac
-echo "Done."
+# Uses the skill whenever a prompt asks for an explanation. waza can end it after that.
+if grep -qi explain; then
+	echo "The loop counts to ten."
+	echo '{"type":"skill","name":"explainer"}' >&3
+else
+	echo "I will think about it."
+fi
