@@ -2,14 +2,16 @@ package triggers_test
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"waza/eval/dialecttest"
 )
 
 func isSuite(path string) bool {
-	name := filepath.Base(path)
-	return name == "trigger-evals.json" || name == "routing.json" || name == "my_set.json"
+	return slices.Contains([]string{
+		"trigger-evals.json", "trigger_eval.json", "trigger-eval.json", "trigger_evals.json", "eval_set.json", "routing.json", "routing_cases.json",
+	}, filepath.Base(path))
 }
 
 func TestShapes(t *testing.T) {
