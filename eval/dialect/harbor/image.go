@@ -361,6 +361,9 @@ func (tr *translator) addFile(list *yaml.Node, from, to string) {
 // otherPaths are directories that tasks use without naming them in their environment.
 var otherPaths = []string{"/app", "/root", "/workspace", "/custom-workdir", "/logs/artifacts", "/logs/agent"}
 
+// inOtherPaths matches one of otherPaths in a text, with or without a slash at its end.
+var inOtherPaths = text.Pattern(`(` + strings.Join(otherPaths, "|") + `)(?:[^\w-]|$)`)
+
 // addOtherPaths adds the directories that the texts of the task name.
 func (tr *translator) addOtherPaths() {
 	if len(tr.reasons) > 0 {
@@ -374,8 +377,8 @@ func (tr *translator) addOtherPaths() {
 			all += "\n" + tr.readText(s.file(script))
 		}
 	}
-	for _, dir := range otherPaths {
-		if strings.Contains(all, dir+"/") && tr.paths[dir] == "" && !strings.HasPrefix(tr.workdir+"/", dir+"/") {
+	for _, match := range inOtherPaths().FindAllStringSubmatch(all, -1) {
+		if dir := match[1]; tr.paths[dir] == "" && !strings.HasPrefix(tr.workdir+"/", dir+"/") {
 			tr.inWorkspace(dir, false)
 		}
 	}
