@@ -24,6 +24,8 @@ func TestSets(t *testing.T) {
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "linked")))
 	for _, c := range []struct{ name, content, tasks, finding string }{
 		{"registry.json", `[{"name": "s", "tasks": [{"name": "b", "path": "tasks/b"}, {"path": "a"}]}, {"tasks": [{"path": "./a"}]}]`, "tasks/b a", ""},
+		{"registry.json", `[{"name": "s", "version": "1.0", "description": "d", "tasks": [{"name": "a", "path": "a"}], "metrics": [{"type": "mean"}]}]`, "a", ""},
+		{"registry.json", `[{"tasks": [{"name": "y", "git_url": "https://example.com/r", "git_commit_id": "0123", "path": "y"}]}]`, "", `the task "y" is in the repository https://example.com/r;`},
 		{"registry.json", `[{"tasks": [{"name": "x", "git_url": "https://example.com/r.git", "path": "a"}]}]`, "", `the task "x" is in the repository https://example.com/r.git`},
 		{"registry.json", `[{"tasks": [{"path": "none"}]}]`, "", "no folder none with a task.toml"},
 		{"registry.json", `[{"tasks": [{"path": "../outside"}]}]`, "", "the folder ../outside is outside of the repository"},
@@ -33,6 +35,7 @@ func TestSets(t *testing.T) {
 		{"registry.json", `{}`, "", "the set names no tasks"},
 		{"registry.json", `[`, "", ""},
 		{"dataset.toml", "[dataset]\nname = \"o/s\"\n[[tasks]]\nname = \"org/c\"\ndigest = \"sha256:0\"\n[[tasks]]\nname = \"org/b\"\n[[tasks]]\nname = \"x/a\"\n", "org/c tasks/b a", "digest has no effect"},
+		{"dataset.toml", "[dataset]\nname = \"o/s\"\ndescription = \"d\"\nauthors = [{name = \"Ada\"}]\nkeywords = [\"k\"]\n[[tasks]]\nname = \"org/a\"\n[[files]]\npath = \"metric.py\"\ndigest = \"sha256:0\"\n", "a", ""},
 		{"dataset.toml", "[[tasks]]\nname = \"../a\"\n", "", "a task has no name such as org/name"},
 		{"dataset.toml", "[[tasks]]\nname = \"org/none\"\n", "", "no folder org/none with a task.toml"},
 	} {

@@ -28,6 +28,24 @@ func openSandboxes(t *testing.T, env *grader.Env) {
 	t.Cleanup(env.Sandboxes.Close)
 }
 
+// usualTest is the test.sh of the Terminal-Bench family.
+const usualTest = `#!/bin/bash
+apt-get update
+apt-get install -y curl
+curl -LsSf https://astral.sh/uv/0.7.13/install.sh | sh
+source $HOME/.local/bin/env
+uvx -p 3.13 -w pytest==8.4.1 --with pytest-json-ctrf==0.3.5 pytest --ctrf /logs/verifier/ctrf.json /tests/test_outputs.py -rA
+if [ $? -eq 0 ]; then echo 1 >/logs/verifier/reward.txt; else echo 0 >/logs/verifier/reward.txt; fi
+`
+
+// usualVerdict is the verdict of usualTest: a machine without pytest cannot run it.
+func usualVerdict() gradertest.Verdict {
+	if exec.Command("python3", "-I", "-c", "import pytest").Run() != nil {
+		return gradertest.Errors("pytest is not installed")
+	}
+	return gradertest.Passes()
+}
+
 func TestReward(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -52,6 +70,9 @@ func TestReward(t *testing.T) {
 		"interpreter":    {"#!/usr/bin/env no-such-shell\necho 1 >/logs/verifier/reward.txt", "", gradertest.Errors("the program no-such-shell is not installed")},
 		"package":        {"apt-get update; apt-get install -y no-such-package; echo 0 >/logs/verifier/reward.txt", "", gradertest.Errors("the package no-such-package is not installed")},
 		"tool of uv":     {"uvx no-such-tool; echo 0 >/logs/verifier/reward.txt", "", gradertest.Errors("has no replacement for the tool no-such-tool")},
+		"python":         {"python3 /tests/check.py", "", gradertest.Passes()},
+		"curl":           {"apt-get install -y curl; curl -LsSf https://astral.sh/uv/0.7.13/install.sh | sh && . $HOME/.local/bin/env && echo 1 >/logs/verifier/reward.txt", "", gradertest.Passes()},
+		"usual":          {usualTest, "", usualVerdict()},
 		"another folder": {"[ $PWD = /app ] && [ $(cat /app/got.txt) = right ] && echo 1 >/logs/verifier/reward.txt", "workdir: /app", gradertest.Passes()},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +81,10 @@ func TestReward(t *testing.T) {
 			if script[0] != '#' {
 				script = "#!/bin/sh\n" + script
 			}
-			b, env := gradertest.Bind(t, "reward", "tests: [tests]\n"+c.config, map[string]string{"tests/test.sh": script, "tests/data/want.txt": "right\n"})
+			b, env := gradertest.Bind(t, "reward", "tests: [tests]\n"+c.config, map[string]string{
+				"tests/test.sh": script, "tests/data/want.txt": "right\n", "tests/test_outputs.py": "def test_got():\n    assert open('got.txt').read() == 'right\\n'\n",
+				"tests/check.py": "open('/logs/verifier/reward.txt', 'w').write('1' if open('got.txt').read() == 'right\\n' else '0')\n",
+			})
 			openSandboxes(t, env)
 			s := gradertest.Subject("", gradertest.Workspace(t, map[string]string{"got.txt": "right\n"}), func(s *grader.Subject) {
 				s.Temp = t.TempDir()
