@@ -28,6 +28,8 @@ type Head struct {
 	Names, Inner []string
 	// Texts holds the short texts among the values of Names.
 	Texts map[string]string
+	// First is the head of the first element of the JSON array with which the file starts, or nil.
+	First *Head
 }
 
 // ReadHead reads the head of a file. It is empty if there is no such file.
@@ -72,7 +74,13 @@ type headScanner struct {
 
 // scan reads until the end of the object or until the head is full.
 func (s *headScanner) scan() {
-	if c, err := s.next(); err != nil || c != '{' {
+	c, err := s.next()
+	if err == nil && c == '[' {
+		s.head.First = &Head{Path: s.head.Path, Texts: map[string]string{}}
+		s.head = s.head.First
+		c, err = s.next()
+	}
+	if err != nil || c != '{' {
 		return
 	}
 	for s.depth, s.key = 1, true; s.depth > 0 && len(s.head.Names) < headNames; {

@@ -4,8 +4,10 @@ package swebench
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +24,7 @@ const (
 var Format = source.Format{
 	Name: name,
 	Recognizes: func(h *source.Head) bool {
-		return isSummary(h) || isInstance(h) || h.Dir && len(source.Below(h.Path, reportName)) > 0
+		return isSummary(h) || isInstance(h) || withoutResults(h) != "" || h.Dir && len(source.Below(h.Path, reportName)) > 0
 	},
 	Open: open,
 }
@@ -38,6 +40,22 @@ func isInstance(h *source.Head) bool {
 		}
 	}
 	return false
+}
+
+// withoutResults returns what a file of SWE-bench contains, if that is no report.
+func withoutResults(h *source.Head) string {
+	entry := h
+	if h.First != nil {
+		entry = h.First
+	}
+	switch {
+	case entry.Has("instance_id", "model_patch"), slices.Contains(h.Inner, "model_patch"):
+		return "predictions"
+	case entry.Has("instance_id", "FAIL_TO_PASS"):
+		return "instances"
+	default:
+		return ""
+	}
 }
 
 // results are the outcomes of instances in memory: they are small.
@@ -57,6 +75,11 @@ func open(path string) (*source.Results, error) {
 		err = r.openFolder()
 	case isSummary(h):
 		err = r.openSummary()
+	case !isInstance(h) && withoutResults(h) != "":
+		return nil, &source.Error{
+			Path: path, Err: fmt.Errorf("the file has %s of SWE-bench, and no results", withoutResults(h)),
+			Hint: "evaluate predictions with SWE-bench, and import its report",
+		}
 	default:
 		_, err = r.openInstance(path)
 	}

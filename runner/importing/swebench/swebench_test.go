@@ -36,10 +36,16 @@ func TestRefuses(t *testing.T) {
 		`{"resolved_ids":["a","b"],"resolved_instances":1}`: `: resolved_instances is 1, but resolved_ids has 2`,
 		`{"resolved_ids":[]}`:                               `: the report has no instances`,
 		"{\"a\":{\"patch_exists\":true},\n\"b\":7}":         `:2: b: it is a JSON number: expected an object`,
-		`{"a":{"patch_exists":true,"resolved":"yes"}}`:      `:1: a: resolved is a JSON string: expected true or false`,
+		`{"instance_id":"a__b-1","model_name_or_path":"m","model_patch":"x"}` + "\n" + `{"instance_id":"a__b-2","model_patch":""}`: `: the file has predictions of SWE-bench, and no results`,
+		`[{"instance_id":"a__b-1","model_patch":"x"}]`: `: the file has predictions of SWE-bench, and no results`,
+		`{"a__b-1":{"model_patch":"x"}}`:               `: the file has predictions of SWE-bench, and no results`,
+		`{"instance_id":"a__b-1","repo":"a/b","base_commit":"0","problem_statement":"p","hints_text":"","patch":"x","test_patch":"y","version":"1.0",` +
+			`"FAIL_TO_PASS":"[\"t\"]","PASS_TO_PASS":"[]","created_at":"2026-01-01","environment_setup_commit":"0","difficulty":"easy"}`: `: the file has instances of SWE-bench, and no results`,
+		`{"a":{"patch_exists":true,"resolved":"yes"}}`: `:1: a: resolved is a JSON string: expected true or false`,
 	} {
 		path := filepath.Join(t.TempDir(), "report.json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		require.True(t, swebench.Format.Recognizes(source.ReadHead(path)), text)
 		_, err := swebench.Format.Open(path)
 		require.ErrorContains(t, err, path+want)
 	}

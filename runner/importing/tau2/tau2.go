@@ -16,8 +16,13 @@ const name = "tau2"
 // Format is the format of tau2's results.
 var Format = source.Format{
 	Name:       name,
-	Recognizes: func(h *source.Head) bool { return h.Has("info", "simulations") },
+	Recognizes: func(h *source.Head) bool { return h.Has("info", "simulations") || isTasks(h) },
 	Open:       open,
+}
+
+// isTasks reports whether a file has a task, or a list of tasks, in place of results.
+func isTasks(h *source.Head) bool {
+	return h.Has("id", "user_scenario") || h.First != nil && h.First.Has("id", "user_scenario")
 }
 
 // An info describes the run.
@@ -56,6 +61,12 @@ type results struct {
 }
 
 func open(path string) (*source.Results, error) {
+	if isTasks(source.ReadHead(path)) {
+		return nil, &source.Error{
+			Path: path, Err: errors.New("the file has tasks of tau2, and no results"),
+			Hint: "run the tasks with tau2, which has their tools and simulates their users, and import its results",
+		}
+	}
 	doc, err := source.ReadDocument(path)
 	if err != nil {
 		return nil, err
