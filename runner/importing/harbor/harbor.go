@@ -120,12 +120,17 @@ func (r *results) besideOf(result string) *beside {
 		return nil
 	}
 	doc, err := source.ReadDocument(path)
+	var t atif
 	if err == nil {
-		err = source.Decode(doc.Text, &atif{})
+		err = source.Decode(doc.Text, &t)
 	}
+	trial := filepath.Base(filepath.Dir(result))
 	if err != nil {
-		r.notes = append(r.notes, fmt.Sprintf("the trajectory of %s is omitted: %v", filepath.Base(filepath.Dir(result)), err))
+		r.notes = append(r.notes, fmt.Sprintf("the trajectory of %s is omitted: %v", trial, err))
 		return nil
+	}
+	for _, note := range t.omitted() {
+		r.notes = append(r.notes, trial+": "+note)
 	}
 	r.sums = append(r.sums, doc.Sum)
 	return &beside{path, doc.Sum}
@@ -145,9 +150,12 @@ func (r *results) add(path string, trajectory bool) error {
 			return &source.Error{Path: path, Err: err}
 		}
 		r.agents.Add(t.Agent.Name)
-		r.models.Add(t.Agent.Model)
+		for _, model := range t.models() {
+			r.models.Add(model)
+		}
+		r.notes = append(r.notes, t.omitted()...)
 		r.learn(t.start())
-		return r.put(path, cmp.Or(t.SessionID, "trajectory"), at)
+		return r.put(path, cmp.Or(t.SessionID, t.ID, "trajectory"), at)
 	}
 	var res trialResult
 	if err := source.Decode(doc.Text, &res); err != nil {

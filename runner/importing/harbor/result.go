@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"waza/eval/text"
 	"waza/runner/importing/source"
 	"waza/runner/record"
 )
@@ -72,6 +73,7 @@ func (r *trialResult) reason() string {
 // An atif is a trajectory, of any version 1.x.
 type atif struct {
 	SessionID string `json:"session_id"`
+	ID        string `json:"trajectory_id"`
 	Agent     struct {
 		Name  string `json:"name"`
 		Model string `json:"model_name"`
@@ -82,12 +84,15 @@ type atif struct {
 		Completion source.Number `json:"total_completion_tokens"`
 		Cost       source.Number `json:"total_cost_usd"`
 	} `json:"final_metrics"`
+	Continued source.Text       `json:"continued_trajectory_ref"`
+	Subagents []json.RawMessage `json:"subagent_trajectories"`
 }
 
 type step struct {
 	Timestamp source.Time     `json:"timestamp"`
 	Source    string          `json:"source"`
 	Message   json.RawMessage `json:"message"`
+	Model     string          `json:"model_name"`
 	Reasoning source.Text     `json:"reasoning_content"`
 	ToolCalls []struct {
 		ID        string          `json:"tool_call_id"`
@@ -100,7 +105,63 @@ type step struct {
 			Content source.Text `json:"content"`
 		} `json:"results"`
 	} `json:"observation"`
-	Copied bool `json:"is_copied_context"`
+	Metrics struct {
+		Prompt     source.Number `json:"prompt_tokens"`
+		Completion source.Number `json:"completion_tokens"`
+		Cost       source.Number `json:"cost_usd"`
+	} `json:"metrics"`
+	Calls  source.Number `json:"llm_call_count"`
+	Copied bool          `json:"is_copied_context"`
+}
+
+// omitted returns the parts of the trajectory that are not read.
+func (a *atif) omitted() (notes []string) {
+	if len(a.Subagents) > 0 {
+		notes = append(notes, fmt.Sprintf("trajectories of subagents are omitted: %d", len(a.Subagents)))
+	}
+	if a.Continued != "" {
+		notes = append(notes, fmt.Sprintf("the trajectory continues in %s, which is omitted", text.Clip(string(a.Continued), 200)))
+	}
+	return notes
+}
+
+// models returns the models of the agent: that of the agent, else those of its steps.
+func (a *atif) models() []string {
+	if a.Agent.Model != "" {
+		return []string{a.Agent.Model}
+	}
+	var names []string
+	for i := range a.Steps {
+		if s := &a.Steps[i]; s.Model != "" && !s.Copied {
+			names = append(names, s.Model)
+		}
+	}
+	return names
+}
+
+// usage returns what the agent spent: the final metrics, else the sums over its steps. A sum is unknown if one
+// of its steps lacks the number.
+func (a *atif) usage() *record.Usage {
+	if spent := source.Spent(a.Final.Prompt, a.Final.Completion, source.Number{}, a.Final.Cost); spent != nil {
+		return spent
+	}
+	var prompt, completion, cost []source.Number
+	for i := range a.Steps {
+		if s := &a.Steps[i]; s.Source == "agent" && !s.Copied && s.Calls != (source.Number{Known: true}) {
+			prompt, completion, cost = append(prompt, s.Metrics.Prompt), append(completion, s.Metrics.Completion), append(cost, s.Metrics.Cost)
+		}
+	}
+	return source.Spent(sum(prompt), sum(completion), source.Number{}, sum(cost))
+}
+
+// sum returns the sum of numbers; unknown if there are no numbers, or if one is unknown.
+func sum(numbers []source.Number) (total source.Number) {
+	total.Known = len(numbers) > 0
+	for _, n := range numbers {
+		total.Known = total.Known && n.Known
+		total.Value += n.Value
+	}
+	return total
 }
 
 func (a *atif) start() source.Time {
@@ -150,6 +211,6 @@ func (a *atif) apply(t *record.Trial) {
 		}
 	}
 	if t.Usage == nil {
-		t.Usage = source.Spent(a.Final.Prompt, a.Final.Completion, source.Number{}, a.Final.Cost)
+		t.Usage = a.usage()
 	}
 }
