@@ -10,6 +10,9 @@ import (
 // A header is a log without its samples.
 type header struct {
 	Status string `json:"status"`
+	Error  struct {
+		Message source.Text `json:"message"`
+	} `json:"error"`
 	Eval   struct {
 		Task    string      `json:"task"`
 		RunID   string      `json:"run_id"`

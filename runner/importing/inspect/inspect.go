@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
+	"waza/eval/text"
 	"waza/runner/importing/source"
 	"waza/runner/record"
 )
@@ -153,7 +155,11 @@ func (l *log) results(finished bool) (*source.Results, error) {
 		DurationMS: l.head.Stats.CompletedAt.Since(l.head.Stats.StartedAt).Milliseconds(),
 	}
 	if res.Status != record.StatusCompleted {
-		res.Notes = append(res.Notes, fmt.Sprintf("the log is of a run that did not end normally (status %s)", l.head.state(finished)))
+		note := fmt.Sprintf("the log is of a run that did not end normally (status %s)", l.head.state(finished))
+		if reason := text.Clip(strings.Join(strings.Fields(string(l.head.Error.Message)), " "), 500); reason != "" {
+			note += ": " + reason
+		}
+		res.Notes = append(res.Notes, note)
 	}
 	return res, nil
 }

@@ -50,14 +50,34 @@ func write(t *testing.T, text []byte) string {
 	return path
 }
 
-// The log of a run that did not end is read, whatever its compression. Of two entries with one name,
-// the last counts, as for Python.
-func TestUnfinishedArchives(t *testing.T) {
+// The log of a run is read, whatever its compression, also if the run did not end. Of two entries with one
+// name, the last counts, as for Python.
+func TestArchives(t *testing.T) {
 	t.Parallel()
-	for _, method := range []uint16{zip.Store, zip.Deflate, zstd.ZipMethodWinZip} {
-		path := write(t, archive(t, "testdata/unfinished.txtar", method))
-		require.True(t, inspect.Format.Recognizes(source.ReadHead(path)))
-		sourcetest.Outline(t, inspect.Format, path, "testdata/unfinished.want")
+	for _, name := range []string{"finished", "unfinished"} {
+		for _, method := range []uint16{zip.Store, zip.Deflate, zstd.ZipMethodWinZip} {
+			path := write(t, archive(t, "testdata/"+name+".txtar", method))
+			require.True(t, inspect.Format.Recognizes(source.ReadHead(path)))
+			sourcetest.Outline(t, inspect.Format, path, "testdata/"+name+".want")
+		}
+	}
+}
+
+// Each status of a log is a status of the run. All but success have a note, with the error of the log.
+func TestStatuses(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[string]record.Status{
+		"started": record.StatusInterrupted, "success": record.StatusCompleted, "cancelled": record.StatusCancelled, "error": record.StatusFailed,
+	} {
+		res, err := inspect.Format.Open(write(t, []byte(`{"version":2,"status":"`+status+`","eval":{"task":"t"},"error":{"message":"no\nkey"},`+
+			`"samples":[{"id":1,"scores":{"a":{"value":"P"}}}]}`)))
+		require.NoError(t, err)
+		require.Equal(t, want, res.Status)
+		if status == "success" {
+			require.Empty(t, res.Notes)
+		} else {
+			require.Equal(t, []string{"the log is of a run that did not end normally (status " + status + "): no key"}, res.Notes)
+		}
 	}
 }
 
