@@ -13,7 +13,7 @@ type header struct {
 	Error  struct {
 		Message source.Text `json:"message"`
 	} `json:"error"`
-	Eval   struct {
+	Eval struct {
 		Task    string      `json:"task"`
 		RunID   string      `json:"run_id"`
 		Created source.Time `json:"created"`
