@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
@@ -361,9 +362,6 @@ func (tr *translator) addFile(list *yaml.Node, from, to string) {
 // otherPaths are directories that tasks use without naming them in their environment.
 var otherPaths = []string{"/app", "/root", "/workspace", "/custom-workdir", "/logs/artifacts", "/logs/agent"}
 
-// inOtherPaths matches one of otherPaths in a text, with or without a slash at its end.
-var inOtherPaths = text.Pattern(`(` + strings.Join(otherPaths, "|") + `)(?:[^\w-]|$)`)
-
 // addOtherPaths adds the directories that the texts of the task name.
 func (tr *translator) addOtherPaths() {
 	if len(tr.reasons) > 0 {
@@ -377,9 +375,23 @@ func (tr *translator) addOtherPaths() {
 			all += "\n" + tr.readText(s.file(script))
 		}
 	}
-	for _, match := range inOtherPaths().FindAllStringSubmatch(all, -1) {
-		if dir := match[1]; tr.paths[dir] == "" && !strings.HasPrefix(tr.workdir+"/", dir+"/") {
+	for _, dir := range otherPaths {
+		if names(all, dir) && tr.paths[dir] == "" && !strings.HasPrefix(tr.workdir+"/", dir+"/") {
 			tr.inWorkspace(dir, false)
 		}
+	}
+}
+
+// names reports whether a text names a directory or a file in it: /app and /app/a, but not /apps.
+func names(content, dir string) bool {
+	for rest := content; ; {
+		_, after, found := strings.Cut(rest, dir)
+		if !found {
+			return false
+		}
+		if next, _ := utf8.DecodeRuneInString(after); after == "" || next != '_' && next != '-' && !unicode.IsLetter(next) && !unicode.IsDigit(next) {
+			return true
+		}
+		rest = after
 	}
 }
