@@ -47,6 +47,36 @@ func TestSkillEvalPoints(t *testing.T) {
 	}
 }
 
+// Patterns of checks with points ignore the letter case, a check can forbid patterns alone, and an answer with more
+// words than max_output_words fails, whatever its points.
+func TestSkillEvalWords(t *testing.T) {
+	t.Parallel()
+	suite := `-- eval.yaml --
+{"pass_threshold": 2, "maximum_per_case": 3, "max_output_words": 4, "evals": [{"id": "c", "prompt": "p", "checks": [
+ {"id": "cause", "points": 2, "groups": [["Lost[ -]update"]]}, {"id": "no fix", "points": 1, "forbidden": ["to fix", "(?i)you should"]}]}]}
+`
+	for _, c := range []struct {
+		answer string
+		want   record.Verdict
+		score  float64
+	}{
+		{"A LOST update", record.Passed, 1},
+		{"lost-update: You should", record.Passed, 2.0 / 3},
+		{"a lock", record.Failed, 1.0 / 3},
+		{"a lost update, I think", record.Failed, 1},
+	} {
+		res, _ := runnertest.RunAgent(t, suite, record.Request{Executor: "agent"},
+			func(ctx context.Context, trial *executor.Trial) (string, error) {
+				return c.answer, trial.Converse(ctx, func(context.Context, int, string) (executor.Outcome, error) {
+					return executor.Outcome{Output: c.answer}, nil
+				})
+			})
+		trial := res.Tasks[0].Trials[0]
+		require.Equal(t, c.want, trial.Verdict, c.answer)
+		require.InDelta(t, c.score, *trial.Score, 1e-12, c.answer)
+	}
+}
+
 // exampleOf returns the path of a file of the shared examples, and reads it as JSON into v.
 func exampleOf(t *testing.T, name string, v any) string {
 	t.Helper()

@@ -2,6 +2,7 @@ package skillevals
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -11,7 +12,7 @@ import (
 )
 
 // thresholdKeys are keys of files whose cases have points.
-var thresholdKeys = []string{"pass_threshold", "maximum_per_case"}
+var thresholdKeys = []string{"pass_threshold", "maximum_per_case", "max_output_words"}
 
 // needed is what a case needs to pass, in a file with pass_threshold. The zero value means that all
 // checks must pass.
@@ -67,35 +68,73 @@ func weightOf(grader *yaml.Node) float64 {
 	return 1
 }
 
+// wordsOf reads max_output_words: the most words of an answer; nil without a limit.
+func (tr *translator) wordsOf() *yaml.Node {
+	n := decode.Follow(decode.Lookup(tr.root, "max_output_words"))
+	if n == nil || decode.IsNull(n) {
+		return nil
+	}
+	words, ok := numberOf(n)
+	if !ok || words < 1 || words > math.MaxInt32 || words != math.Trunc(words) {
+		tr.Reportf(tr.Source, n, decode.Error, decode.CodeInvalidValue, "max_output_words must be a whole number from 1 on, got %s", decode.Describe(n))
+		return nil
+	}
+	return dialect.Scalar(n, int(words))
+}
+
+// addWordLimit limits the words of the answer. The limit has no part in the points, but the case fails beyond it.
+func (c *caseTranslator) addWordLimit() {
+	if c.words == nil {
+		return
+	}
+	config := dialect.NewMap(c.words)
+	config.Set("max_words", c.words)
+	turns := 1 + len(dialect.Items(c.inputs.Get("follow_up_prompts")))
+	c.inputs.Set("checkpoints", dialect.List(c.words, dialect.Checkpoint(c.words, turns, named(c.words, "max_output_words", "text", config))))
+}
+
+// hasGroups reports whether a check has groups of patterns, or points for the absence of patterns.
+func hasGroups(item, spec *yaml.Node) bool {
+	return decode.Lookup(spec, "groups") != nil || decode.Lookup(spec, "forbidden") != nil && decode.Lookup(item, "points") != nil
+}
+
 // groups translates a check of groups of patterns with points: each group needs a match of one of its
-// patterns, and no pattern of forbidden may match. One pattern looks for all of them, because a check
-// gives either all of its points or none. The result is nil if a group has no pattern, because the check
-// would always pass.
+// patterns, and no pattern of forbidden may match, in any letter case. One pattern looks for all of them, because
+// a check gives either all of its points or none. The result is nil if a group has no pattern, or if the check has
+// neither groups nor forbidden patterns, because it would always pass.
 func groups(item, spec *yaml.Node, name string) *yaml.Node {
 	var all strings.Builder
 	for _, group := range dialect.Items(decode.Lookup(spec, "groups")) {
-		list := group
+		list := dialect.Items(group)
 		if group.Kind == yaml.ScalarNode {
-			list = dialect.List(group, group)
+			list = []*yaml.Node{group}
 		}
-		pattern := dialect.Items(oneOf(group, list, false))
-		if len(pattern) == 0 {
+		if len(list) == 0 {
 			return nil
 		}
-		fmt.Fprintf(&all, `(?=[^]*(?:%s))`, pattern[0].Value)
+		fmt.Fprintf(&all, `(?=[^]*(?:%s))`, anyOf(list))
+	}
+	if forbidden := dialect.Items(decode.Lookup(spec, "forbidden")); len(forbidden) > 0 {
+		fmt.Fprintf(&all, `(?![^]*(?:%s))`, anyOf(forbidden))
 	}
 	if all.Len() == 0 {
 		return nil
 	}
-	for _, f := range dialect.Items(decode.Lookup(spec, "forbidden")) {
-		fmt.Fprintf(&all, `(?![^]*(?:%s))`, dialect.TextOf(f))
-	}
 	config := dialect.NewMap(spec)
-	config.Set("regex_match", dialect.List(spec, dialect.Scalar(spec, "^"+all.String())))
+	config.Set("regex_match", dialect.List(spec, dialect.Scalar(spec, "(?i)^"+all.String())))
 	config.Set("syntax", dialect.Scalar(spec, "javascript"))
 	g := dialect.Map{Node: named(item, name, "text", config)}
 	if points, ok := numberOf(decode.Lookup(item, "points")); ok && points > 0 {
 		g.Set("weight", dialect.Scalar(item, points))
 	}
 	return g.Node
+}
+
+// anyOf returns a pattern that matches what one of several matches. All ignore the letter case.
+func anyOf(patterns []*yaml.Node) string {
+	var parts []string
+	for _, p := range patterns {
+		parts = append(parts, "(?:"+strings.TrimPrefix(dialect.TextOf(p), "(?i)")+")")
+	}
+	return strings.Join(parts, "|")
 }

@@ -470,7 +470,7 @@ func (c *caseTranslator) checks(item *yaml.Node, k statementKey) (graders []*yam
 		spec = own
 	}
 	name := firstOf(textIn(item, "text"), textIn(item, "description"), dialect.TextOf(decode.Lookup(item, "id")), textIn(item, "name"))
-	if decode.Lookup(spec, "groups") != nil && !k.absent {
+	if hasGroups(item, spec) && !k.absent {
 		if g := groups(item, spec, firstOf(name, "groups")); g != nil {
 			return []*yaml.Node{g}
 		}
@@ -515,7 +515,7 @@ func (c *caseTranslator) grader(item, spec *yaml.Node, typed typedCheck, name st
 	case "not_contains", "output_not_contains":
 		setTexts(!absent)
 	case "contains_any":
-		patterns := oneOf(spec, values, true)
+		patterns := oneOf(spec, values)
 		if ignoresCase(spec) {
 			patterns = withFlags(patterns, "i")
 			config.Set("syntax", dialect.Scalar(spec, "javascript"))
@@ -658,17 +658,10 @@ func pathsOf(spec, values *yaml.Node) *yaml.Node {
 }
 
 // oneOf returns a list with one pattern that matches any of the values.
-func oneOf(at, values *yaml.Node, quote bool) *yaml.Node {
+func oneOf(at, values *yaml.Node) *yaml.Node {
 	var parts []string
 	for _, v := range dialect.Items(values) {
-		part := v.Value
-		if quote {
-			part = regexp.QuoteMeta(part)
-		}
-		parts = append(parts, "(?:"+part+")")
-	}
-	if len(parts) == 0 {
-		return dialect.List(at)
+		parts = append(parts, "(?:"+regexp.QuoteMeta(v.Value)+")")
 	}
 	return dialect.List(at, dialect.Scalar(at, strings.Join(parts, "|")))
 }

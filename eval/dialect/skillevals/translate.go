@@ -25,6 +25,7 @@ type translator struct {
 	ids     map[string]int  // of the cases until now, with the last number that a repetition got
 	unknown map[string]bool // keys that were reported
 	needed  needed          // by each case
+	words   *yaml.Node      // the most words of an answer, or nil
 	// collection are the places of the skills that agents get if skill only labels the suite; nil otherwise.
 	collection []string
 }
@@ -44,6 +45,7 @@ func translate(t *dialect.Translation) {
 	}
 	tr.places = tr.findPlaces()
 	tr.needed = tr.neededOf()
+	tr.words = tr.wordsOf()
 	tasks := dialect.List(tr.root)
 	triggers := newTriggers(tr.root)
 	for i, c := range casesOf(tr.root) {
@@ -217,6 +219,7 @@ func (c *caseTranslator) translate() *yaml.Node {
 	}
 	c.inputs.Set("prompt", dialect.Scalar(at, prompt))
 	graders := c.graders()
+	c.addWordLimit()
 	c.task.Set("inputs", c.inputs.Node)
 	if len(graders) > 0 {
 		c.task.Set("graders", dialect.List(c.node, graders...))
