@@ -167,11 +167,13 @@ type Checkpoint struct {
 	// at once, without further prompts and graders. With finish, the agent gets no further prompts, and
 	// the graders of the task follow, also if the grader is optional.
 	OnFailure string `yaml:"on_failure" jsonschema:"enum=continue,enum=stop,enum=finish,default=continue"`
-	// Files to put into the workspace after the graders, before the next prompt. After the last prompt, the
-	// graders of the task find them.
+	// Files to put into the workspace after the graders, before the next prompt. After the last prompt, waza
+	// ends the agent with all its programs first, and the graders of the task find the files. If the prompts
+	// end early, those of the checkpoint after the last prompt of the task follow.
 	Files []InputFile `yaml:"files"`
 	// Shell commands to run in the workspace after that, in the sandbox of the agent. If one fails, the
-	// trial ends in an error.
+	// trial ends in an error. Files that they write between two prompts of an ACP agent count as files that
+	// the agent created, because its process lives at that time.
 	Setup []string `yaml:"setup"`
 }
 

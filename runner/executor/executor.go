@@ -177,6 +177,9 @@ type Trial struct {
 	// After returns the prompt that follows an answer, in place of FollowUps. Nil means that
 	// FollowUps apply. See [Trial.Converse].
 	After Next
+	// EndAgent means that waza puts files into the workspace after the agent, for graders. Before Execute
+	// returns, the executor ends an agent that it would keep for other trials. After sets it.
+	EndAgent bool
 	// Dir returns the workspace, an absolute directory that holds the task's files. The first
 	// call creates it, so an executor that needs no workspace should not call Dir.
 	Dir func() (string, error)

@@ -235,6 +235,7 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	var parts struct { // one piece of memory instead of seven
 		limited    attemptContext
 		ctx        proc.ScopeContext
+		agent      proc.ScopeContext // its programs can end before those of graders start
 		expand     expander
 		ws         workspace.Workspace
 		trial      executor.Trial
@@ -243,7 +244,7 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	}
 	parts.limited.init(run, w.Order, start)
 	defer parts.limited.end(nil)
-	programs := parts.ctx.Init(&parts.limited)
+	programs, ofAgent := parts.ctx.Init(&parts.limited), (*proc.Scope)(nil)
 	ctx := context.Context(&parts.ctx)
 
 	parts.expand.init(w.Order, n, &parts.limited)
@@ -260,6 +261,9 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 		Task: w.Task, Fill: expand, Repos: repos, Planned: w.Fixtures, Spares: w.spares(),
 	}
 	defer func() {
+		if ofAgent != nil {
+			ofAgent.End()
+		}
 		programs.End() // before the workspace is removed, because they could still write to it
 		if err := ws.Close(); err != nil {
 			w.env.log(w.Order, "warning", "cannot remove workspace: %v", err)
@@ -301,10 +305,15 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 		Suite: w.Suite, Task: w.Task, Prompt: t.Prompt, Dir: dir, Root: ws.Open, Given: ws.Given, Temp: w.env.Dir,
 		Env: w.environ, Expand: expand, Baseline: w.Baseline, Capabilities: w.caps,
 	}}
+	agentCtx := ctx
 	if turns.needed() {
 		t.After = turns.after
+		ofAgent, agentCtx = parts.agent.Init(ctx), &parts.agent
 	}
-	out, ended, err := w.executeEnding(ctx, t)
+	out, ended, err := w.executeEnding(agentCtx, t)
+	if t.EndAgent {
+		ofAgent.End()
+	}
 	took := time.Since(start) - turns.took
 	a.Startup = min(max(out.Startup, 0), took)
 	a.Took = took - a.Startup
@@ -328,6 +337,9 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 		if noDir := (*proc.NoDirError)(nil); errors.As(err, &noDir) {
 			err = nil // the agent itself destroyed the workspace before the next prompt
 		}
+	}
+	if err == nil && ctx.Err() == nil {
+		err = turns.prepareFinal(ctx)
 	}
 	if err != nil || ctx.Err() != nil {
 		a.Graders = append(a.Graders, a.Reached...)

@@ -32,6 +32,9 @@ type turnHandler struct {
 	ws      *workspace.Workspace
 	start   time.Time
 	took    time.Duration // duration of the work between turns, which does not count as time of the agent
+	// final are the checkpoints whose files and commands prepare the workspace for the graders of the task.
+	// No process of the agent may live then.
+	final []*eval.Checkpoint
 }
 
 // needed reports whether anything happens between the turns of the task.
@@ -43,16 +46,48 @@ func (b *turnHandler) needed() bool {
 func (b *turnHandler) after(ctx context.Context, turn executor.Turn) (prompt string, more bool, err error) {
 	start := time.Now()
 	defer func() { b.took += time.Since(start) }()
-	for i := range b.Task.Inputs.Checkpoints {
-		if b.Task.Inputs.Checkpoints[i].AfterTurn != turn.Num {
-			continue
+	reached := b.checkpointsAfter(turn.Num)
+	for _, c := range reached {
+		finished, err := b.checkpoint(ctx, c, turn)
+		if err != nil {
+			return "", false, err
 		}
-		finished, err := b.checkpoint(ctx, &b.Task.Inputs.Checkpoints[i], turn)
-		if err != nil || finished {
+		if finished { // the files of this turn are for a prompt that does not follow, unless it was the last one
+			b.finish(b.checkpointsAfter(b.Task.Turns()))
+			return "", false, nil
+		}
+	}
+	if prompt, more, err = b.next(ctx, turn); err != nil {
+		return "", false, err
+	}
+	if !more {
+		if last := b.Task.Turns(); turn.Num < last { // the responder ended the conversation
+			reached = append(reached, b.checkpointsAfter(last)...)
+		}
+		b.finish(reached)
+		return "", false, nil
+	}
+	for _, c := range reached {
+		if err := b.prepare(ctx, c, b.kind.Agents); err != nil {
 			return "", false, err
 		}
 	}
-	if r := b.Task.Inputs.Responder; r != nil {
+	return prompt, true, nil
+}
+
+// checkpointsAfter returns the checkpoints after a turn.
+func (b *turnHandler) checkpointsAfter(turn int) (list []*eval.Checkpoint) {
+	for i := range b.Task.Inputs.Checkpoints {
+		if c := &b.Task.Inputs.Checkpoints[i]; c.AfterTurn == turn {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// next returns the next prompt.
+func (b *turnHandler) next(ctx context.Context, turn executor.Turn) (prompt string, more bool, err error) {
+	if b.Task.Inputs.Responder != nil {
 		return b.reply(ctx, turn)
 	}
 	if turn.Num > len(b.t.FollowUps) {
@@ -61,7 +96,18 @@ func (b *turnHandler) after(ctx context.Context, turn executor.Turn) (prompt str
 	return b.t.FollowUps[turn.Num-1], true, nil
 }
 
-// checkpoint grades the state after a turn, and prepares the workspace for the next one. finished means
+// finish notes the checkpoints that prepare the workspace for the graders of the task. It happens only after
+// the agent has ended, because the agent must neither read nor replace what grades it.
+func (b *turnHandler) finish(points []*eval.Checkpoint) {
+	for _, c := range points {
+		if len(c.Files)+len(c.Setup) > 0 {
+			b.final = append(b.final, c)
+			b.t.EndAgent = true
+		}
+	}
+}
+
+// checkpoint grades the state after a turn. finished means
 // that the agent gets no further prompts. An error ends the trial: a grader failed to do its work, or
 // did not pass and the checkpoint stops the trial.
 func (b *turnHandler) checkpoint(ctx context.Context, c *eval.Checkpoint, turn executor.Turn) (finished bool, err error) {
@@ -100,11 +146,8 @@ func (b *turnHandler) checkpoint(ctx context.Context, c *eval.Checkpoint, turn e
 	b.t.Logf("info", "checkpoint after turn %d: %d of %d graders passed", turn.Num, passed, len(c.Graders))
 	point.Stopped = failed != nil && c.OnFailure == eval.CheckpointStop
 	b.a.Checkpoints = append(b.a.Checkpoints, point)
-	switch {
-	case passed < len(c.Graders) && c.OnFailure == eval.CheckpointFinish:
-		return true, nil
-	case !point.Stopped:
-		return false, b.prepare(ctx, c, turn)
+	if !point.Stopped {
+		return passed < len(c.Graders) && c.OnFailure == eval.CheckpointFinish, nil
 	}
 	// The agent failed, so this is not an error.
 	why := fmt.Sprintf("stopped at a checkpoint: grader %q did not pass", failed.Name)
@@ -114,13 +157,27 @@ func (b *turnHandler) checkpoint(ctx context.Context, c *eval.Checkpoint, turn e
 	return false, &executor.FailedError{Reason: why}
 }
 
-// prepare prepares the workspace for the prompt after a checkpoint or, after the last one, for the graders.
-func (b *turnHandler) prepare(ctx context.Context, c *eval.Checkpoint, turn executor.Turn) error {
+// prepareFinal prepares the workspace for the graders of the task. All processes of the agent have ended.
+func (b *turnHandler) prepareFinal(ctx context.Context) error {
+	for _, c := range b.final {
+		if err := b.prepare(ctx, c, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare prepares the workspace for the prompt after a checkpoint or, after the last one, for the graders. While
+// the agent lives, nobody knows whether it or a command of the suite wrote a file: the files count as the agent's.
+func (b *turnHandler) prepare(ctx context.Context, c *eval.Checkpoint, agentLives bool) error {
 	if b.ws.Destroyed() != "" {
 		return nil
 	}
 	if err := b.ws.Add(c.Files); err != nil || len(c.Setup) == 0 {
 		return err
+	}
+	if agentLives {
+		return b.runSetup(ctx, b.ws, "checkpoint.setup", c.Setup)
 	}
 	snapshot := func() *record.Snapshot { return b.ws.Snapshot(ctx, b.env.blobs(b.Order), b.env.Pool.Redactor()) }
 	before := snapshot()

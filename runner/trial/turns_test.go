@@ -1,12 +1,17 @@
 package trial_test
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"waza/runner/executor"
 	"waza/runner/record"
 	"waza/runner/regrade"
 	"waza/runner/runnertest"
@@ -253,6 +258,96 @@ func TestCheckpointSetupCreates(t *testing.T) {
 	require.Contains(t, grades(runnertest.ResultOf(t, runnertest.Reopened(t, r, id)).Trial(t, "t", 1)), "out 0 true ")
 	_, res := runnertest.GradeAgain(t, r, id, files, regrade.GradeOptions{})
 	require.Contains(t, grades(res.Trial(t, "t", 1)), "out 0 true ")
+}
+
+// The files and commands of the checkpoint after the last prompt wait for the end of the agent: neither the agent nor a
+// program that it left can replace what grades it.
+func TestFinalFiles(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		tasks   string
+		verdict record.Verdict
+		sees    string // files of the workspace after each answer and at the end of the agent
+	}{
+		"last prompt": {`
+    inputs: {prompt: one, follow_up_prompts: [two]}
+    checkpoints:
+      - {after_turn: 1, files: [{path: first, content: x}]}
+      - {after_turn: 2, files: [{path: last, content: x}], setup: ['cat last >made']}
+    graders: [{type: file, config: {must_exist: [first, last, made]}}, {name: own, type: file, config: {created: true, must_not_exist: [first, last, made]}}]
+`, record.Passed, "1: \n2: first\nend: first"},
+		"finished": {`
+    inputs: {prompt: one, follow_up_prompts: [two]}
+    checkpoints:
+      - {after_turn: 1, on_failure: finish, files: [{path: first, content: x}], graders: [{type: text, optional: true, config: {contains: [no]}}]}
+      - {after_turn: 2, files: [{path: last, content: x}]}
+    graders: [{type: file, config: {must_exist: [last], must_not_exist: [first]}}]
+`, record.Passed, "1: \nend: "},
+		"finished at the last prompt": {`
+    inputs: {prompt: one}
+    checkpoints: [{after_turn: 1, on_failure: finish, files: [{path: last, content: x}], graders: [{type: text, optional: true, config: {contains: [no]}}]}]
+    graders: [{type: file, config: {must_exist: [last]}}]
+`, record.Passed, "1: \nend: "},
+		"failed command": {`
+    inputs: {prompt: one}
+    checkpoints: [{after_turn: 1, setup: ['exit 3']}]
+    graders: [{type: text, config: {contains: [x]}}]
+`, record.Errored, "1: \nend: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var seen []string
+			res, _ := runnertest.RunAgent(t, "\n-- eval.yaml --\nname: s\nconfig: {executor: agent, retry_errors: 0}\ntasks:\n  - id: t\n"+strings.TrimPrefix(c.tasks, "\n"),
+				record.Request{}, func(ctx context.Context, trial *executor.Trial) (string, error) {
+					dir, err := trial.Dir()
+					require.NoError(t, err)
+					look := func(when string) {
+						entries, err := os.ReadDir(dir)
+						require.NoError(t, err)
+						var names []string
+						for _, e := range entries {
+							names = append(names, e.Name())
+						}
+						seen = append(seen, when+": "+strings.Join(names, " "))
+					}
+					err = trial.Converse(ctx, func(_ context.Context, num int, _ string) (executor.Outcome, error) {
+						look(strconv.Itoa(num))
+						return executor.Outcome{Output: "x"}, nil
+					})
+					look("end")
+					return "x", err
+				})
+			trial := res.Trial(t, "t", 1)
+			require.Equal(t, c.verdict, trial.Verdict, "%s\n%s", trial.Error, grades(trial))
+			require.Equal(t, c.sees, strings.Join(seen, "\n"))
+		})
+	}
+}
+
+// A program that the agent left is dead when the files of the last checkpoint are there. Without such files, it lives.
+func TestFinalFilesEndPrograms(t *testing.T) {
+	t.Parallel()
+	files := `
+-- eval.yaml --
+name: s
+config: {executor: command, command: [sh, agent.sh], sandbox: off}
+tasks:
+  - id: t
+    inputs: {prompt: one}
+    checkpoints: [{after_turn: 1, files: [{path: last, content: x}]}]
+    graders: [{type: program, config: {command: sh, args: [-c, 'grep -q sleep /proc/$(cat "$WAZA_WORKSPACE_DIR/pid")/cmdline']}}]
+-- agent.sh --
+setsid sh -c 'echo $$ >pid; exec sleep 1000' </dev/null >/dev/null 2>&1 3>&- &
+until test -s pid; do :; done
+echo done
+`
+	if runtime.GOOS != "linux" {
+		t.Skip("programs in their own sessions are found on Linux only")
+	}
+	res, _ := runnertest.Run(t, files, record.Request{})
+	require.Equal(t, record.Failed, res.Trial(t, "t", 1).Verdict)
+	res, _ = runnertest.Run(t, runnertest.Replace(t, files, "files: [{path: last, content: x}]", "graders: [{type: text, config: {contains: [done]}}]"), record.Request{})
+	require.Equal(t, record.Passed, res.Trial(t, "t", 1).Verdict, grades(res.Trial(t, "t", 1)))
 }
 
 // A trial with only checkpoints is graded by them.

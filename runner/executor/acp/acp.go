@@ -245,8 +245,8 @@ func (x *acp) Execute(ctx context.Context, t *executor.Trial) (executor.Outcome,
 		died := a.dead()
 		if ctx.Err() != nil && !executor.Decided(ctx) || errors.Is(err, executor.ErrTimeout) || died {
 			a.kill(errClosed)
-		} else if x.confined() {
-			a.close() // its sandbox is that of the trial
+		} else if x.confined() || t.EndAgent {
+			a.close() // its sandbox is that of the trial, or it must not see what follows
 		}
 		again := err != nil && used && died && ctx.Err() == nil && !rec.started()
 		x.pool.put(a)

@@ -285,6 +285,37 @@ func TestNoKeyLeftBehind(t *testing.T) {
 	require.Contains(t, res.Trial(t, "talks", 1).Output, "[redacted]")
 }
 
+// An agent ends before waza puts files for graders into its workspace, instead of waiting for another trial.
+func TestFinalFilesEndAgent(t *testing.T) {
+	t.Parallel()
+	const tasks = `
+tasks:
+  - id: a
+    inputs: {prompt: say x, follow_up_prompts: [say y]}
+    checkpoints: [{after_turn: %d, files: [{path: last, content: x}]}]
+    graders: [{type: file, config: {must_exist: [last]}}]
+`
+	for turn, processes := range map[int]int{1: 1, 2: 2} {
+		res := run(t, setup{config: "  sandbox: off\n  trials_per_task: 2\n"}, fmt.Sprintf(tasks, turn))
+		require.Equal(t, map[string][]record.Verdict{"a": {record.Passed, record.Passed}}, res.verdicts())
+		require.Equal(t, processes, starts(t, res.starts))
+	}
+}
+
+// The commands of a checkpoint run while an agent lives. So that it cannot pass its files off as theirs, all of them
+// count as its own.
+func TestWrittenWhileAgentLives(t *testing.T) {
+	t.Parallel()
+	res := run(t, setup{config: "  sandbox: off\n"}, `
+tasks:
+  - id: a
+    inputs: {prompt: say x, follow_up_prompts: [say y]}
+    checkpoints: [{after_turn: 1, setup: [touch between]}, {after_turn: 2, setup: [touch last]}]
+    graders: [{type: file, config: {created: true, must_exist: [between], must_not_exist: [last]}}]
+`)
+	require.Equal(t, map[string][]record.Verdict{"a": {record.Passed}}, res.verdicts())
+}
+
 // An agent whose trigger test is decided is asked to stop, and reused if it does. Otherwise it is killed, like at a
 // time limit. Its tokens are known if its last answer says so.
 func TestEarlyEnd(t *testing.T) {
