@@ -3,6 +3,7 @@ package files
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"hash"
 	"io"
 )
 
@@ -18,9 +19,21 @@ func Digest(path string) (string, error) {
 
 // DigestOf returns the hash of the rest of r in the format of records.
 func DigestOf(r io.Reader) (string, error) {
-	h := sha256.New()
+	h := NewHasher()
 	if _, err := io.Copy(h, r); err != nil {
 		return "", err
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16]), nil
+	return h.Digest(), nil
 }
+
+// A Hasher computes the hash of what is written to it. [NewHasher] returns one.
+type Hasher struct{ h hash.Hash }
+
+// NewHasher returns a Hasher.
+func NewHasher() *Hasher { return &Hasher{sha256.New()} }
+
+// Write implements [io.Writer]. It never fails.
+func (h *Hasher) Write(b []byte) (int, error) { return h.h.Write(b) }
+
+// Digest returns the hash of what was written until now, in the format of records.
+func (h *Hasher) Digest() string { return hex.EncodeToString(h.h.Sum(nil)[:16]) }

@@ -173,7 +173,11 @@ func (b *turnHandler) prepare(ctx context.Context, c *eval.Checkpoint, agentLive
 	if b.ws.Destroyed() != "" {
 		return nil
 	}
-	if err := b.ws.Add(c.Files); err != nil || len(c.Setup) == 0 {
+	err := b.ws.Add(c.Files)
+	if blocked := (*workspace.BlockedError)(nil); errors.As(err, &blocked) {
+		return &executor.FailedError{Reason: err.Error()} // an agent must not choose an error, which does not count
+	}
+	if err != nil || len(c.Setup) == 0 {
 		return err
 	}
 	if agentLives {

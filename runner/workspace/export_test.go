@@ -17,3 +17,5 @@ func TakeSnapshot(ctx context.Context, dir string, blobs *journal.Blobs, secrets
 	defer root.Close()
 	return takeSnapshot(ctx, root, nil, blobs, secrets)
 }
+
+var Blocked = blocked

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -164,7 +165,8 @@ func (w *Workspace) Destroyed() string {
 	return ""
 }
 
-// Add puts more files into the directory while the agent waits.
+// Add puts more files into the directory while the agent waits, or after its end. They replace anything that the
+// agent left in their place. It returns a [BlockedError] if the agent prevents that.
 func (w *Workspace) Add(list []eval.InputFile) error {
 	if len(list) == 0 {
 		return nil
@@ -178,46 +180,77 @@ func (w *Workspace) Add(list []eval.InputFile) error {
 		return errWorkspaceGone
 	}
 	w.added = append(w.added, list...)
-	return w.putAll(list)
-}
-
-func (w *Workspace) putAll(list []eval.InputFile) error {
 	for _, f := range list {
-		if err := w.put(w.root, f); err != nil {
-			return fmt.Errorf("workspace: file %s: %w", f.Path, err)
+		if err := w.replace(f); err != nil {
+			return inputFault(f, err)
 		}
 	}
 	return nil
 }
 
-// put writes one input file. The root keeps it inside the workspace whatever its path contains.
-func (w *Workspace) put(root *os.Root, f eval.InputFile) error {
+func (w *Workspace) putAll(list []eval.InputFile) error {
+	for _, f := range list {
+		if err := w.put(f); err != nil {
+			return inputFault(f, err)
+		}
+	}
+	return nil
+}
+
+func inputFault(f eval.InputFile, err error) error {
+	return fmt.Errorf("workspace: file %s: %w", f.Path, err)
+}
+
+// put writes one input file before the agent starts. The root keeps it inside the workspace whatever its path contains.
+func (w *Workspace) put(f eval.InputFile) error {
 	name := filepath.FromSlash(f.Path)
 	if dir := filepath.Dir(name); dir != "." {
-		if err := root.MkdirAll(dir, 0o755); err != nil {
+		if err := w.root.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
+	return w.write(f, func(perm fs.FileMode) (*os.File, error) {
+		return w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+	})
+}
+
+// write writes the content of an input file to the file that create returns.
+func (w *Workspace) write(f eval.InputFile, create func(perm fs.FileMode) (*os.File, error)) error {
 	if f.Content != nil {
-		return root.WriteFile(name, []byte(w.Fill(*f.Content)), 0o644)
+		dst, err := create(0o644)
+		if err != nil {
+			return err
+		}
+		_, err = dst.WriteString(w.Fill(*f.Content))
+		return cmp.Or(err, dst.Close())
 	}
 	src, err := w.Suite.Open(f.Source)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	if err := files.CopyTo(w.Ctx, root, name, src, eval.MaxFixtureBytes); err != nil || w.Planned[f.Source] == "" {
-		return err
-	}
-	made, err := files.OpenIn(root, name)
+	info, err := src.Stat()
 	if err != nil {
 		return err
 	}
-	defer made.Close()
-	if sum, err := files.DigestOf(made); err != nil || sum != w.Planned[f.Source] {
-		return cmp.Or(err, error(&record.ChangedError{File: f.Source}))
+	if err := files.CheckBytes(info.Size(), eval.MaxFixtureBytes); err != nil {
+		return err
 	}
-	return nil
+	dst, err := create(info.Mode().Perm() | 0o600)
+	if err != nil {
+		return err
+	}
+	to, copied := io.Writer(dst), (*files.Hasher)(nil)
+	planned := w.Planned[f.Source]
+	if planned != "" { // an agent that lives can change the new file, so that is not read
+		copied = files.NewHasher()
+		to = io.MultiWriter(dst, copied)
+	}
+	err = files.Copy(w.Ctx, to, src, eval.MaxFixtureBytes)
+	if err = cmp.Or(err, dst.Close()); err == nil && planned != "" && copied.Digest() != planned {
+		err = &record.ChangedError{File: f.Source}
+	}
+	return err
 }
 
 // Snapshot records the content of the directory; nil when the workspace was never used.
