@@ -113,7 +113,12 @@ func (s *stimulus) expected(key string, n *yaml.Node) *yaml.Node {
 			s.block(item, decode.CodeWrongType, "%s must be a list of names, got %s in it", key, describe(item))
 			continue
 		}
-		list.Content = append(list.Content, dialect.Scalar(item, item.Value))
+		with := withDefaults(item)
+		if name := parameterIn(with); name != "" {
+			s.block(item, decode.CodeUnavailable, "%s %s", key, needsParameter(name))
+			continue
+		}
+		list.Content = append(list.Content, dialect.Scalar(item, with.Value))
 	}
 	return list
 }

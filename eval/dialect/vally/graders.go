@@ -98,6 +98,7 @@ func (s *stimulus) grader(n *yaml.Node) *yaml.Node {
 		c.cannot(c.options, "has a config that is no map")
 		return nil
 	}
+	c.fillOptions()
 	translate(c)
 	for _, p := range dialect.Pairs(c.options) {
 		if !slices.Contains(c.read, p.Key.Value) {
@@ -188,7 +189,7 @@ func (c *check) option(keys ...string) *yaml.Node {
 
 // required returns the text of an option that a grader needs; nil after it blocked the stimulus.
 func (c *check) required(keys ...string) *yaml.Node {
-	n := c.filled(c.option(keys...))
+	n := c.option(keys...)
 	if dialect.TextOf(n) == "" {
 		at := n
 		if at == nil {
@@ -217,10 +218,6 @@ func (c *check) flag(key string, standard bool) bool {
 func (c *check) pattern(key string) *yaml.Node {
 	n := c.required(key)
 	if n == nil {
-		return nil
-	}
-	if name := parameterIn(n.Value); name != "" {
-		c.cannot(n, "needs the parameter %s, and waza has no --param; write ${%s=VALUE}", name, name)
 		return nil
 	}
 	if _, err := pattern.Compile(pattern.JavaScript, n.Value); err != nil {

@@ -35,7 +35,7 @@ func (c *check) prompt() {
 // judge returns the options of a judge, without its model.
 func (c *check) judge() dialect.Map {
 	config := dialect.NewMap(c.node)
-	at := c.filled(c.option("prompt"))
+	at := c.option("prompt")
 	criteria := dialect.TextOf(at)
 	if criteria == "" {
 		at, criteria = c.get("rubric"), c.rubric()
@@ -109,7 +109,7 @@ func (c *check) judgeSetting(key string) *yaml.Node {
 
 // rubric returns the criteria of the stimulus.
 func (c *check) rubric() string {
-	n := c.get("rubric")
+	n := c.filled(c.get("rubric"))
 	if one := dialect.TextOf(n); one != "" {
 		return one
 	}

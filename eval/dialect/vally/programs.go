@@ -31,7 +31,7 @@ func (c *check) runCommand() {
 	c.inWorkspace()
 }
 
-// command returns an option with a command, as written: ${NAME} in it is for the shell.
+// command returns an option with a command.
 func (c *check) command(key string) *yaml.Node {
 	n := c.option(key)
 	if dialect.TextOf(n) == "" {

@@ -192,35 +192,6 @@ func (s *stimulus) addTags() {
 	}
 }
 
-// parameter matches ${KEY} and ${KEY=default}, whose values --param of Vally sets.
-var parameter = text.Pattern(`\$\{([A-Za-z_][A-Za-z0-9_]*)(=[^{}]*)?\}`)
-
-// filled returns a text with the defaults of its parameters. It warns of those without one.
-func (s *stimulus) filled(n *yaml.Node) *yaml.Node {
-	if !strings.Contains(dialect.TextOf(n), "${") {
-		return n
-	}
-	with := *n
-	with.Value = parameter().ReplaceAllStringFunc(n.Value, func(ref string) string {
-		name, standard, ok := strings.Cut(ref[2:len(ref)-1], "=")
-		if ok {
-			return standard
-		}
-		s.warnOnce("parameter "+name, n, decode.CodeOtherMeaning, "%s is used as written, because waza has no --param; write ${%s=VALUE} if it is a parameter",
-			text.Clip(ref, 60), text.Clip(name, 60))
-		return ref
-	})
-	return &with
-}
-
-// parameterIn returns the name of a parameter in a text; "" without one.
-func parameterIn(value string) string {
-	if found := parameter().FindStringSubmatch(value); found != nil {
-		return found[1]
-	}
-	return ""
-}
-
 // addPrompts sets the prompt, or the prompts of several turns.
 func (s *stimulus) addPrompts() {
 	prompt, turns := s.get("prompt"), s.get("turns")
