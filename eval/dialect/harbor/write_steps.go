@@ -23,6 +23,8 @@ type stepWriter struct {
 	limit   float64  // of the verifier, in seconds
 	decided bool     // a folder of tests decides
 	setup   bool     // setup.sh of its files runs before the prompt
+	// graded are files that the workspace gets after the prompt, before graders read it.
+	graded []dialect.File
 	// programs are the files of the suite in the folder of tests, by their names there.
 	programs map[string]string
 }
@@ -169,7 +171,7 @@ func (s *stepWriter) checkpoint(p *dialect.CaseCheckpoint, combined bool) {
 		return
 	}
 	if p.AfterTurn >= len(s.steps) {
-		s.lose(false, where+": files and setup", "no step follows")
+		s.addGraded(p, where)
 		return
 	}
 	next := s.steps[p.AfterTurn]
@@ -178,6 +180,26 @@ func (s *stepWriter) checkpoint(p *dialect.CaseCheckpoint, combined bool) {
 	}
 	for _, f := range p.Files {
 		next.addFile(f)
+	}
+}
+
+// gradedDir is the folder in that of the tests with the files of graders.
+const gradedDir = "files"
+
+// addGraded keeps the files after the last turn, which are for the graders of the task.
+func (s *stepWriter) addGraded(p *dialect.CaseCheckpoint, where string) {
+	if len(p.Setup) > 0 {
+		s.lose(true, where+" setup", "no step follows; write the commands in tests/test.sh")
+	}
+	if len(s.tests) > 0 && len(p.Files) > 0 {
+		s.lose(true, where+" files", "graders of the checkpoint do not see them, and tests/test.sh copies them before all conditions")
+	}
+	for _, f := range p.Files {
+		if strings.HasPrefix(f.Path, outside+"/") {
+			s.lose(true, "file "+f.Path, "tests/test.sh copies files to the work folder only")
+			continue
+		}
+		s.graded = append(s.graded, f)
 	}
 }
 
@@ -361,7 +383,7 @@ func (s *stepWriter) program(part string, left map[string]any, negate bool) bool
 // copyProgram copies a program to the folder of tests, and returns its name there.
 func (s *stepWriter) copyProgram(file string) string {
 	name := filepath.Base(file)
-	for k := 2; name == "test.sh" || s.programs[name] != "" && s.programs[name] != file; k++ {
+	for k := 2; name == "test.sh" || name == gradedDir || s.programs[name] != "" && s.programs[name] != file; k++ {
 		name = strconv.Itoa(k) + "-" + filepath.Base(file)
 	}
 	if s.programs[name] == "" {
@@ -398,6 +420,17 @@ func condition(command string, negate bool) string {
 
 // setTests writes tests/test.sh of conditions, all of which must hold.
 func (s *stepWriter) setTests() {
+	copied := ""
+	switch {
+	case len(s.graded) == 0:
+	case s.decided:
+		s.lose(true, "files after the last turn", "copy them in tests/test.sh")
+	case len(s.tests) > 0:
+		for _, f := range s.graded {
+			s.put(s.path(path.Join("tests", gradedDir, f.Path)), f)
+		}
+		copied = "cp -R /tests/" + gradedDir + "/. . || exit 1\n"
+	}
 	switch {
 	case s.decided:
 	case len(s.tests) == 0 && !s.isMulti():
@@ -405,7 +438,7 @@ func (s *stepWriter) setTests() {
 	case len(s.tests) == 0:
 		s.add(s.path("tests/test.sh"), "#!/bin/sh\necho 1 >/logs/verifier/reward.txt\n")
 	default:
-		s.add(s.path("tests/test.sh"), "#!/bin/sh\ncd "+shellWord(s.workdir)+" || exit 1\nif "+strings.Join(s.tests, " &&\n\t")+
+		s.add(s.path("tests/test.sh"), "#!/bin/sh\ncd "+shellWord(s.workdir)+" || exit 1\n"+copied+"if "+strings.Join(s.tests, " &&\n\t")+
 			"; then\n\techo 1 >/logs/verifier/reward.txt\nelse\n\techo 0 >/logs/verifier/reward.txt\nfi\n")
 	}
 }

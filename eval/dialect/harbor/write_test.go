@@ -119,5 +119,50 @@ tasks:
 		`not written: task a: file setup.sh: a step runs it`,
 		`not written: task a: file .outside/etc/x: a step has files in the work folder only`,
 		`not written: task a: grader "says" (text): a verifier is a script: write it as tests/test.sh`,
+		`not written: task a: checkpoint after turn 3 files: graders of the checkpoint do not see them, and tests/test.sh copies them before all conditions`,
 	}, lost)
+}
+
+// Files that the workspace gets after the last turn are for the graders: tests/test.sh copies them. The agent does
+// not see them.
+func TestWriteGradedFiles(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ checkpoint, grader, lost string }{
+		"files":    {"files: [{path: in/b.txt, content: b}]", "type: file, config: {must_exist: [a.txt]}", ""},
+		"setup":    {"setup: [make]", "type: file, config: {must_exist: [a.txt]}", "checkpoint after turn 1 setup: no step follows; write the commands in tests/test.sh"},
+		"verifier": {"files: [{path: b.txt, content: b}]", "type: reward, config: {tests: [tests]}", "files after the last turn: copy them in tests/test.sh"},
+		"outside":  {"files: [{path: .outside/etc/x, content: x}]", "type: file, config: {must_exist: [a.txt]}", "file .outside/etc/x: tests/test.sh copies files to the work folder only"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "tests"), 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "tests", "test.sh"), nil, 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "eval.yaml"), []byte("name: a\ntasks:\n  - id: a\n    inputs: {prompt: one, checkpoints: [{after_turn: 1, "+
+				c.checkpoint+"}]}\n    graders: [{name: g, "+c.grader+"}]\n"), 0o600))
+			suite, found, err := eval.Load(filepath.Join(dir, "eval.yaml"), eval.Options{})
+			require.NoError(t, err)
+			require.Empty(t, found.Errors())
+			d := suite.Document(filepath.Join(dir, "out"))
+			list, err := harbor.Dialect().Write(d)
+			require.NoError(t, err)
+			lost := ""
+			for _, l := range d.Losses {
+				if l.Verdict {
+					lost += strings.TrimPrefix(l.String(), "not written: task a: ")
+				}
+			}
+			require.Equal(t, c.lost, lost)
+			if name != "files" {
+				return
+			}
+			texts := map[string]string{}
+			for _, f := range list {
+				texts[f.Path] = *f.Content
+			}
+			require.Equal(t, "b", texts["a/steps/step-1/tests/files/in/b.txt"])
+			require.NotContains(t, texts, "a/steps/step-1/workdir/in/b.txt")
+			require.Contains(t, texts["a/steps/step-1/tests/test.sh"], "|| exit 1\ncp -R /tests/files/. . || exit 1\nif ")
+		})
+	}
 }
