@@ -174,16 +174,20 @@ func (d *draft) models() []string {
 // defaultJudge returns the model for judges that name none, where config.judge_model is not set.
 // It is the same in all cells, because scores of different judges are not comparable. It is
 // config.model or, without that, the first model of the matrix, else the first that a task has of its own.
-func (d *draft) defaultJudge() string {
+// own reports whether it is the latter.
+func (d *draft) defaultJudge() (model string, own bool) {
 	suite, models := d.Suite, d.models()
-	if suite.Config.Model == "" || d.asksModels() && len(models) == 1 {
-		own := ""
-		if i := slices.IndexFunc(suite.Tasks, func(t *eval.Task) bool { return t.Model != "" }); i >= 0 {
-			own = suite.Tasks[i].Model
-		}
-		return cmp.Or(models[0], own)
+	switch {
+	case suite.Config.Model != "" && (!d.asksModels() || len(models) > 1):
+		return suite.Config.Model, false
+	case models[0] != "":
+		return models[0], false
 	}
-	return suite.Config.Model
+	i := slices.IndexFunc(suite.Tasks, func(t *eval.Task) bool { return t.Model != "" })
+	if i < 0 {
+		return "", false
+	}
+	return suite.Tasks[i].Model, true
 }
 
 // shareOfTrials returns an error if got for each of n things exceeds MaxTrials in total.

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -29,12 +28,14 @@ func (r *Planner) Grading(suite *eval.Suite, rec *record.Run) (*Plan, error) {
 	d.configure()
 	d.Config.TimeoutSeconds = max(d.Config.TimeoutSeconds, rec.Config.TimeoutSeconds)
 	if rec.Matrix() {
-		d.judge = d.defaultJudge()
+		d.judge, d.ownJudge = d.defaultJudge()
 		if err := d.planCells(); err != nil {
 			return nil, err
 		}
 	} else {
-		d.judge = cmp.Or(rec.Config.Model, d.defaultJudge())
+		if d.judge, d.ownJudge = d.defaultJudge(); rec.Config.Model != "" {
+			d.judge, d.ownJudge = rec.Config.Model, false
+		}
 		d.Config.Model, d.Config.Models = rec.Config.Model, nil
 		d.cells = []*Setup{d.setup(d.kind, suite.ExecutorOptions[d.kind.Name], rec.Config.Model)}
 	}

@@ -352,7 +352,7 @@ func (d *contents) grading(t *eval.Task) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum, err := digestJSON([]any{contentVersion, p.Config.GradeExpected, p.Config.JudgeModel, p.judge, t.Expected, graders})
+	sum, err := digestJSON([]any{contentVersion, p.Config.GradeExpected, p.Config.JudgeModel, p.judgeOf(t.Effective), t.Expected, graders})
 	if err == nil && t.Literal {
 		sum, err = digestJSON([]any{sum, "literal"})
 	}
@@ -371,9 +371,23 @@ func (d *contents) grading(t *eval.Task) (string, error) {
 	return sum, err
 }
 
+// judgeOf returns the default judge of a task's graders. The model that another task has of its own is not among
+// the rules of a task whose graders do not ask it.
+func (p *Plan) judgeOf(graders []*eval.Grader) string {
+	asks := func(g *eval.Grader) bool { return judge.NamesNoJudge(g) || judge.AnswerRelevance.Is(g.Type) }
+	if p.ownJudge && !slices.ContainsFunc(graders, asks) {
+		return ""
+	}
+	return p.judge
+}
+
 // checkpoints returns the values that determine whether a trial passes its checkpoints.
 func (d *contents) checkpoints(t *eval.Task) ([]any, error) {
-	list := []any{d.plan.Config.JudgeModel, d.plan.judge}
+	var all []*eval.Grader
+	for _, c := range t.Inputs.Checkpoints {
+		all = append(all, c.Graders...)
+	}
+	list := []any{d.plan.Config.JudgeModel, d.plan.judgeOf(all)}
 	for _, c := range t.Inputs.Checkpoints {
 		graders, err := d.checks(t, c.Graders)
 		if err != nil {

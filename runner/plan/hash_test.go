@@ -199,6 +199,24 @@ func TestHashed(t *testing.T) {
 	}
 }
 
+// The model of a task is a rule of another task only if that asks it as its judge.
+func TestHashedModelOfTask(t *testing.T) {
+	t.Parallel()
+	r := runnertest.NewRunner(t)
+	const suite = "\n-- eval.yaml --\nname: s\nconfig: {executor: mock}\ntasks:\n" +
+		"  - {id: own, prompt: x, graders: [{type: human}]}\n" +
+		"  - {id: plain, prompt: x, graders: [{type: human}], checkpoints: [{after_turn: 1, graders: [{type: text, config: {contains: [x]}}]}]}\n" +
+		"  - {id: named, prompt: x, graders: [{type: prompt, config: {prompt: ok, model: judge}}]}\n" +
+		"  - {id: judged, prompt: x, graders: [{type: prompt, config: {prompt: ok}}]}\n" +
+		"  - {id: grouped, prompt: x, graders: [{type: group, config: {graders: [{type: prompt, config: {prompt: ok}}]}}]}\n" +
+		"  - {id: stopped, prompt: x, graders: [{type: human}], checkpoints: [{after_turn: 1, graders: [{type: prompt, config: {prompt: ok}}]}]}\n"
+	before := hashesOf(t, r, runnertest.Load(t, r, suite), record.Request{})
+	after := hashesOf(t, r, runnertest.Load(t, r, runnertest.Replace(t, suite, "id: own", "id: own, model: gpt-own")), record.Request{})
+	for id, changed := range map[string]bool{"own": true, "plain": false, "named": false, "judged": true, "grouped": true, "stopped": true} {
+		require.Equal(t, changed, before[id].Hash != after[id].Hash, id)
+	}
+}
+
 // The rule of a group is part of the grading.
 func TestHashedRuleOfGroup(t *testing.T) {
 	t.Parallel()

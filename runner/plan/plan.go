@@ -93,6 +93,7 @@ type Plan struct {
 	cache     *cache.Cache // nil when not requested
 	Config    record.Config
 	judge     string // default model of judges
+	ownJudge  bool   // that is a model that a task has of its own
 	Verbose   bool
 	// Sandbox is the sandbox of the trials; nil if this machine has none. sandboxLack is the reason
 	// why this machine cannot provide it.
@@ -189,7 +190,7 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	if d.Fleet, err = chooseFleet(suite, &d.Asked); err != nil {
 		return nil, err
 	}
-	d.judge = d.defaultJudge()
+	d.judge, d.ownJudge = d.defaultJudge()
 	d.waits = d.kind.WaitsForAgent || d.Fleet != nil
 	d.configure()
 	d.Verbose = d.Config.Verbose
