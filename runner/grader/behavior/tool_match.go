@@ -28,7 +28,8 @@ import (
 type ToolSpec struct {
 	// Name of the tool, in any letter case; a text instead of the map means the same. It matches
 	// whole names only: read does not match thread_list. A regular expression (RE2) also matches
-	// whole names (mcp__.*, read|write), unless it contains ^, $ or \b (^mcp__).
+	// whole names (mcp__.*, read|write), unless it contains ^, $ or \b (^mcp__). A skill that the executor
+	// reports apart from tool calls is a call of the tool skill, but only for names with the word skill.
 	Tool string `yaml:"tool"`
 	// Regular expression (RE2), in any letter case, that must match somewhere in the argument command, cmd or script.
 	CommandPattern string `yaml:"command_pattern"`
@@ -123,6 +124,7 @@ func compileText(syntax pattern.Syntax, expression string) (textTest, error) {
 type toolTest struct {
 	label       string
 	name        textTest // nil means any
+	skills      bool     // also matches skills that are reported apart from tool calls
 	patterns    []argPattern
 	args        map[string]argTest
 	all         textTest // on the arguments as JSON; nil means any
@@ -139,6 +141,7 @@ type argPattern struct {
 // compile compiles the patterns, which are in the given syntax.
 func (t *ToolSpec) compile(syntax pattern.Syntax) (*toolTest, error) {
 	test := &toolTest{label: t.label(), args: map[string]argTest{}, least: t.least(), most: -1}
+	test.skills = t.Tool == "" || strings.Contains(strings.ToLower(t.Tool), skillTool)
 	if t.Max != nil {
 		test.most = *t.Max
 	}
@@ -231,6 +234,9 @@ func (t *ToolSpec) label() string {
 
 // match returns a complaint if a call does not match. named reports whether its name matches.
 func (t *toolTest) match(c *toolCall) (complaint string, named bool, err error) {
+	if c.apart && !t.skills {
+		return "different tool", false, nil
+	}
 	if t.name != nil {
 		if ok, err := t.name(c.name); !ok || err != nil {
 			return "different tool", false, err
@@ -316,17 +322,22 @@ type toolCall struct {
 	result json.RawMessage
 	// exact holds the arguments with numbers as written; set when first needed.
 	exact any
+	apart bool // a skill that the executor reported apart from tool calls
 }
 
+// skillTool is the name of the tool of which skills that are reported apart are calls.
+const skillTool = "skill"
+
 // decodedCalls decodes the tool calls of a trial. Skills that the executor reports separately
-// follow them as calls of a tool "skill".
+// follow them as calls of a tool "skill". They are no tool calls of the agent, so that a [ToolSpec] with a
+// name for any tool, such as ".", does not count them.
 func decodedCalls(s *grader.Subject) []toolCall {
 	calls := make([]toolCall, 0, len(s.ToolCalls)+len(s.Skills))
 	for i := range s.ToolCalls {
 		calls = append(calls, decodedCall(&s.ToolCalls[i]))
 	}
 	for _, skill := range s.Skills {
-		calls = append(calls, toolCall{name: "skill", args: map[string]any{"skill": skill}, text: jsonText(map[string]any{"skill": skill})})
+		calls = append(calls, toolCall{name: skillTool, args: map[string]any{"skill": skill}, text: jsonText(map[string]any{"skill": skill}), apart: true})
 	}
 	return calls
 }
