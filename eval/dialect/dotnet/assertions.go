@@ -3,6 +3,7 @@ package dotnet
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -70,8 +71,20 @@ func (s *scenario) addAssertion(a *yaml.Node, kind string) {
 		"expected_std_error_matches", "command_timeout")
 }
 
-// anyExitCode starts a program whose exit code does not count, but which must exist.
-const anyExitCode = `command -v -- "$1" >/dev/null || exit 127; "$@" || true`
+// Scripts that start a program, which must exist, from the workspace. The exit code of a program of anyExitCode
+// does not count. The first argument of sameExitCode is the exit code for a missing program.
+const (
+	anyExitCode  = `command -v -- "$1" >/dev/null || exit 127; "$@" || true`
+	sameExitCode = `missing=$1; shift; command -v -- "$1" >/dev/null || { echo "no such program: $1" >&2; exit "$missing"; }; exec "$@"`
+)
+
+// missingCode returns the exit code for a missing program, which differs from the expected one.
+func missingCode(expected int) string {
+	if expected == 127 {
+		return "126"
+	}
+	return "127"
+}
 
 // addCommand adds a program that runs in the workspace, in which letter case does not count. Its exit code
 // counts only if the assertion has one.
@@ -119,7 +132,11 @@ func (s *scenario) addCommand(a *yaml.Node) {
 	if code == nil {
 		words = append([]string{"sh", "-c", anyExitCode, "sh"}, words...)
 	} else {
-		expect.Set("exit_code", dialect.Scalar(code, s.whole(code, "expected_exit_code")))
+		wanted := s.whole(code, "expected_exit_code")
+		expect.Set("exit_code", dialect.Scalar(code, wanted))
+		if strings.Contains(command.Value, "/") && !filepath.IsAbs(command.Value) { // waza looks for it beside the suite otherwise
+			words = append([]string{"sh", "-c", sameExitCode, "sh", missingCode(wanted)}, words...)
+		}
 	}
 	if len(patterns) > 0 {
 		expect.Set("syntax", dialect.Scalar(a, "javascript"))
