@@ -202,6 +202,13 @@ func (g *rewardGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Sco
 	if errors.Is(err, sandbox.ErrMeddled) { // an error would not count
 		return grader.Score{Feedback: err.Error()}, nil
 	}
+	if g.inContainer() && ctx.Err() == nil && !box.started() && g.isChanged(ctx, s, workspace) {
+		reason := "the verifier does not start in the container as the agent left it, and starts in a new one"
+		if err != nil {
+			reason += ": " + err.Error()
+		}
+		return grader.Score{Feedback: reason}, nil
+	}
 	if err != nil {
 		return grader.Score{}, err
 	}
@@ -281,6 +288,7 @@ type rewardBox struct {
 const (
 	preludeFile = "start.sh"
 	lackingFile = "lacking" // what the verifier lacks
+	startedFile = "started" // in a container: the shell that starts the verifier works
 )
 
 // newBox makes the directories, with the planned content of the tests. The caller removes dir.
@@ -323,6 +331,51 @@ func (g *rewardGrader) newBox(s *grader.Subject) (box rewardBox, err error) {
 		start = containerPrelude
 	}
 	return box, os.WriteFile(filepath.Join(box.own, preludeFile), []byte(start), 0o700)
+}
+
+// started reports whether the shell of a container came to the point where it starts the verifier.
+func (b *rewardBox) started() bool {
+	info, err := os.Lstat(filepath.Join(b.own, startedFile))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// probeTime limits the start of a shell in a container.
+const probeTime = 2 * time.Minute
+
+// isChanged reports whether no verifier starts in the container of the agent, although one starts in a new
+// container of the same image. A fault of the engine that passes or that concerns all containers is not the agent's.
+func (g *rewardGrader) isChanged(ctx context.Context, s *grader.Subject, workspace string) bool {
+	if g.starts(ctx, s, workspace) {
+		return false
+	}
+	fresh, err := os.MkdirTemp(s.Temp, "waza-new-*")
+	if err != nil {
+		return false
+	}
+	defer os.RemoveAll(fresh)
+	defer g.env.Sandboxes.Forget(fresh)
+	for _, dir := range s.Task.Sandbox.Paths {
+		if err := os.MkdirAll(filepath.Join(fresh, filepath.FromSlash(dir)), 0o700); err != nil {
+			return false
+		}
+	}
+	return g.starts(ctx, s, fresh)
+}
+
+// starts reports whether a verifier starts in the container of a workspace. Its own script does not run.
+func (g *rewardGrader) starts(ctx context.Context, s *grader.Subject, workspace string) bool {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	box, err := g.newBox(s)
+	if err != nil {
+		return false
+	}
+	defer os.RemoveAll(box.dir)
+	if err := os.WriteFile(filepath.Join(box.own, preludeFile), []byte(containerProbe), 0o700); err != nil {
+		return false
+	}
+	_, _ = g.run(ctx, s, box, workspace)
+	return box.started()
 }
 
 // inContainer reports whether the verifier has the programs of an image, and can install others.
@@ -445,7 +498,8 @@ func (g *rewardGrader) environ(s *grader.Subject, box rewardBox, workspace strin
 		}
 	}
 	return append(environ, "PATH="+searched+string(filepath.ListSeparator)+box.programs, "WAZA_STAND_INS="+box.programs,
-		"WAZA_LACKING="+filepath.Join(box.own, lackingFile), "WAZA_WORKSPACE_DIR="+workspace), nil
+		"WAZA_LACKING="+filepath.Join(box.own, lackingFile),
+		"WAZA_STARTED="+filepath.Join(box.own, startedFile), "WAZA_WORKSPACE_DIR="+workspace), nil
 }
 
 // needs of scripts, by the texts that show them.

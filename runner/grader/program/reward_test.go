@@ -218,11 +218,16 @@ func TestRewardInContainer(t *testing.T) {
 	gradertest.RequireVerdict(t, b, gradertest.Subject("", subject),
 		gradertest.Errors("the verifier wrote neither /logs/verifier/reward.txt nor reward.json"))
 	require.NoError(t, os.WriteFile(filepath.Join(state, "replaced-rm"), nil, 0o600))
-	gradertest.RequireVerdict(t, b, gradertest.Subject("", subject), gradertest.Scores(0, "files appear where new ones are copied"))
+	gradertest.RequireVerdict(t, b, gradertest.Subject("", subject), gradertest.Scores(0, "an earlier program changed the container"))
 	require.NoError(t, os.Remove(filepath.Join(state, "replaced-rm")))
 	require.NoError(t, os.WriteFile(filepath.Join(state, "broken-rm"), nil, 0o600))
 	gradertest.RequireVerdict(t, b, gradertest.Subject("", subject), gradertest.Scores(0, "rm works in its image"))
 	require.NoError(t, os.Remove(filepath.Join(state, "broken-rm")))
+	fault := filepath.Join(state, "fails-cp")
+	require.NoError(t, os.WriteFile(fault, []byte("no space left"), 0o600))
+	gradertest.RequireVerdict(t, b, gradertest.Subject("", subject), gradertest.Errors("cannot be copied into the container"))
+	require.NoError(t, os.Rename(fault, filepath.Join(state, "fails-once-cp")))
+	gradertest.RequireVerdict(t, b, gradertest.Subject("", subject), gradertest.Errors("cannot be copied into the container"))
 	gradertest.RequireVerdict(t, b, gradertest.Subject("", func(s *grader.Subject) {
 		subject(s)
 		s.Missing = func(string) error { return nil }

@@ -27,8 +27,11 @@ exec /tests/test.sh
 
 // containerPrelude starts a verifier in a container, where the programs of its image and real ones that it
 // installs are right.
-const containerPrelude = `cd "$1" || { echo "the folder $1 does not exist in the container" >"$WAZA_LACKING"; exit 1; }
-exec /tests/test.sh
+const containerPrelude = containerProbe + "exec /tests/test.sh\n"
+
+// containerProbe is the part of containerPrelude before the verifier. It shows that the shell works.
+const containerProbe = `cd "$1" || { echo "the folder $1 does not exist in the container" >"$WAZA_LACKING"; exit 1; }
+: >"$WAZA_STARTED"
 `
 
 // standIns are programs at the end of PATH, except apt-get, which is at its start.

@@ -282,14 +282,15 @@ func (c *Containers) copyFrom(b *box, inside string, read func(io.Reader) error)
 	r.CloseWithError(errTooLarge)
 	if fault := <-copied; fault != nil && (err == nil || errors.Is(err, fault)) {
 		err = fault
-		if isMissing(fault, inside) {
+		if isMissing(fault, inside) || isTooLong(fault) {
 			err = errGone
 		}
 	}
 	return err
 }
 
-// errGone is the error of a directory that a program removed, or replaced by something else.
+// errGone is the error of a directory that a program removed, replaced by something else, or filled with paths that
+// nobody can copy.
 var errGone = errors.New("the directory became something else")
 
 // isMissing reports whether an error of the engine's command cp means that a path does not exist in a container.
@@ -298,6 +299,12 @@ func isMissing(err error, inside string) bool {
 	text := strings.ToLower(err.Error())
 	return strings.Contains(text, strings.ToLower(path.Base(inside))) &&
 		slices.ContainsFunc([]string{"no such file or directory", "could not find the file", "not a directory"}, func(s string) bool { return strings.Contains(text, s) })
+}
+
+// isTooLong reports whether an error of the engine means that a program made a path that is longer than the system
+// allows, by directories in directories.
+func isTooLong(err error) bool {
+	return err != nil && strings.Contains(strings.ToLower(err.Error()), syscall.ENAMETOOLONG.Error())
 }
 
 var errTooLarge = errors.New("the copy has ended")

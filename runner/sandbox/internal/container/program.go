@@ -269,10 +269,15 @@ func (r *running) takeOver() error {
 			return fmt.Errorf("%s cannot be copied from the container: %w", path, err)
 		}
 	}
-	if r.program.Keep {
-		return r.containers.keep(r.box)
+	if !r.program.Keep {
+		return nil
 	}
-	return nil
+	err := r.containers.keep(r.box)
+	if isTooLong(err) {
+		r.containers.spoil(r.box.state, fmt.Errorf("%w: %w", ErrMeddled, err))
+		return nil
+	}
+	return err
 }
 
 // notStarted is the error of a program that waza in the container could not start.

@@ -68,8 +68,8 @@ func (c *Containers) spoil(s *state, fault error) {
 }
 
 // ErrMeddled is the error of a program whose new directories contain other files than those that were
-// copied to them, because an earlier program of the state replaced programs of the container.
-var ErrMeddled = errors.New("an earlier program changed the container so that files appear where new ones are copied")
+// copied to them, or that cannot start, because of what an earlier program of the state did to the container.
+var ErrMeddled = errors.New("an earlier program changed the container so that no other can use it")
 
 // fill copies the files of a program into a container. Places that must be new follow last, because
 // links of earlier programs can lead from them to other files of the program.
