@@ -93,6 +93,47 @@ beside {{a}}
 	}
 }
 
+// An answer belongs to its case, whatever programs that the program starts write to their standard output.
+func TestPromptfooProgramsThatStartOthers(t *testing.T) {
+	t.Parallel()
+	requireProgram(t, "node")
+	requireProgram(t, "python3")
+	for _, source := range []string{
+		"-- p.js --\nconst {execFileSync} = require('child_process');\nmodule.exports = ({vars}) => {\n" +
+			"if (vars.x !== 'two') execFileSync('cat', ['info.json'], {stdio: 'inherit'});\nreturn 'ask ' + vars.x; };",
+		"-- p.py --\nimport subprocess\ndef ask(context):\n    x = context['vars']['x']\n    if x != 'two': subprocess.run(['cat', 'info.json'])\n    return 'ask ' + x",
+	} {
+		file := "p.js"
+		if strings.Contains(source, "p.py") {
+			file = "p.py:ask"
+		}
+		require.Equal(t, map[string]string{"one": "ask one", "two": "ask two", "three": "ask three"}, promptsOf(t, `description: others
+providers: [echo]
+prompts: [file://`+file+`]
+tests: [{description: one, vars: {x: one}}, {description: two, vars: {x: two}}, {description: three, vars: {x: three}}]
+-- info.json --
+{"output": "false"}
+{"version": 1}
+no end of line`+"\n"+source+"\n"), file)
+	}
+	// A second process that answers too makes all answers of the program uncertain.
+	got := promptsOf(t, `description: twice
+providers: [echo]
+prompts: [file://p.py:ask]
+tests: [{description: one, vars: {x: one}}, {description: two, vars: {x: two}}]
+-- p.py --
+import os
+def ask(context):
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+    return context['vars']['x']
+`)
+	for _, reason := range got {
+		require.Contains(t, reason, `blocked: the program p.py:ask: it wrote a line that is no answer to a call of waza: "1 17 {\"output\": \"two\"}"`)
+	}
+}
+
 // Programs return the values of variables, one after the other: each gets those before it.
 func TestPromptfooVariablePrograms(t *testing.T) {
 	t.Parallel()

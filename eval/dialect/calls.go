@@ -14,8 +14,10 @@ type Call struct {
 	Name string
 	// Command is the program and its arguments, in the directory of the suite.
 	Command []string
-	// Input is a line of JSON. The program reads such lines from its standard input, and answers each with a
-	// line: {"output": VALUE} or {"error": TEXT}. Calls with the same command share a process.
+	// Input is a line of JSON. The program reads a line with a mark and then such lines from its standard input.
+	// It answers each with a line on its standard output: the mark, the number of the call from 0, the size of
+	// the rest in bytes, and {"output": VALUE} or {"error": TEXT}. Lines without the mark do not count, because
+	// programs that it starts can write them. Calls with the same command share a process.
 	// Empty means that the standard output of the program is the result: a text.
 	Input string
 	// Timeout limits the call.

@@ -2,11 +2,13 @@ package plan
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -120,6 +122,10 @@ func (c *caller) run(ctx context.Context, calls []dialect.Call, results map[stri
 func (c *caller) process(ctx context.Context, calls []dialect.Call) (answers []dialect.Result, fault string) {
 	var input strings.Builder
 	var limit time.Duration
+	mark := "waza-" + rand.Text()
+	if calls[0].Input != "" {
+		input.WriteString(mark + "\n")
+	}
 	for i := range calls {
 		limit += calls[i].Timeout
 		if calls[i].Input != "" {
@@ -149,24 +155,55 @@ func (c *caller) process(ctx context.Context, calls []dialect.Call) (answers []d
 	if calls[0].Input == "" {
 		return nil, fault
 	}
-	for line := range strings.Lines(out.String()) {
-		answer, ok := answerOf(line)
-		if !ok || len(answers) == len(calls) {
-			break
-		}
-		answers = append(answers, answer)
+	answers, wrong := answersIn(out.String(), mark, len(calls))
+	if wrong != "" {
+		return answers, wrong
 	}
 	return answers, fault
 }
 
-// answerOf returns the result in a line; ok is false if the line is no answer, such as one that was cut off.
-func answerOf(line string) (r dialect.Result, ok bool) {
+// answersIn returns the answers in the output of a program, those to its first calls. Lines without the mark are
+// output of programs that this one started. wrong quotes a line with the mark that is no answer, or an answer to
+// no call; then the answers of the program cannot be attributed and none counts.
+func answersIn(out, mark string, calls int) (answers []dialect.Result, wrong string) {
+	for line := range strings.Lines(out) {
+		rest, isMarked := strings.CutPrefix(line, mark+" ")
+		if !isMarked {
+			continue
+		}
+		number, size, data, ok := cutAnswer(rest)
+		if ok && size != len(data) && !strings.HasSuffix(line, "\n") {
+			break // it was cut off, because the program ended
+		}
+		answer, isAnswer := answerOf(data)
+		if !ok || size != len(data) || !isAnswer || number != len(answers) || number >= calls {
+			return nil, fmt.Sprintf("it wrote a line that is no answer to a call of waza: %q", text.Clip(strings.TrimSpace(rest), maxQuoted))
+		}
+		answers = append(answers, answer)
+	}
+	return answers, ""
+}
+
+// maxQuoted is the most bytes of a wrong line in a reason.
+const maxQuoted = 200
+
+// cutAnswer splits a line into the number of the call, the size of the answer, and the answer.
+func cutAnswer(line string) (number, size int, data string, ok bool) {
+	first, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+	second, data, _ := strings.Cut(rest, " ")
+	number, err := strconv.Atoi(first)
+	size, serr := strconv.Atoi(second)
+	return number, size, data, err == nil && serr == nil
+}
+
+// answerOf returns the result in an answer; ok is false if it is none.
+func answerOf(data string) (r dialect.Result, ok bool) {
 	var answer struct {
 		Output json.RawMessage `json:"output"`
 		Error  *string         `json:"error"`
 	}
-	switch err := json.Unmarshal([]byte(line), &answer); {
-	case err != nil || !strings.HasSuffix(line, "\n"):
+	switch err := json.Unmarshal([]byte(data), &answer); {
+	case err != nil, answer.Output == nil && answer.Error == nil:
 		return dialect.Result{}, false
 	case answer.Error != nil:
 		return dialect.Result{Fault: text.Clip(*answer.Error, maxFault)}, true
@@ -174,8 +211,6 @@ func answerOf(line string) (r dialect.Result, ok bool) {
 		return dialect.Result{Fault: fmt.Sprintf("it returned more than %d MiB", decode.MaxTextBytes>>20)}, true
 	case jsonwalk.Depth(string(answer.Output)) > decode.MaxDepth:
 		return dialect.Result{Fault: fmt.Sprintf("its value is nested more than %d levels deep", decode.MaxDepth)}, true
-	case answer.Output == nil:
-		return dialect.Result{Output: "null"}, true
 	}
 	return dialect.Result{Output: string(answer.Output)}, true
 }

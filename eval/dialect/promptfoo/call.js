@@ -3,13 +3,16 @@ const [file, name, kind] = process.argv.slice(1);
 // What the program prints goes to the standard error, so that only answers are on the standard output.
 console.log = console.info = console.debug = console.error;
 process.stdout.write = process.stderr.write.bind(process.stderr);
-const answer = line => {
-	const data = Buffer.from(JSON.stringify(line) + "\n");
+// Programs that it starts can still write there, also texts without an end of line: waza counts only lines with the mark.
+const [mark, ...lines] = fs.readFileSync(0, "utf8").split("\n").filter(Boolean);
+let answered = 0;
+const answer = value => {
+	const json = Buffer.from(JSON.stringify(value));
+	const data = Buffer.concat([Buffer.from(`\n${mark} ${answered++} ${json.length} `), json, Buffer.from("\n")]);
 	for (let at = 0; at < data.length;) {
 		try { at += fs.writeSync(1, data, at); } catch (e) { if (e.code !== "EAGAIN") throw e; }
 	}
 };
-const lines = fs.readFileSync(0, "utf8").split("\n").filter(Boolean);
 // A program that ends this process, or never settles its promise, leaves calls without an answer.
 (async () => {
 	const loaded = await import(url.pathToFileURL(path.resolve(file)));

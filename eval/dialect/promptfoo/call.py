@@ -6,7 +6,7 @@ path = os.path.abspath(file)
 # What the program prints goes to the standard error, so that only answers are on the standard output.
 answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)
-lines = [line for line in sys.stdin.buffer.read().decode().split("\n") if line]
+mark, *lines = [line for line in sys.stdin.buffer.read().decode().split("\n") if line]
 
 sys.path.insert(0, os.path.dirname(path))
 spec = importlib.util.spec_from_file_location("program", path)
@@ -18,7 +18,7 @@ if not callable(called):
     sys.exit("it has no function " + function)
 
 # A program that ends this process leaves calls without an answer.
-for line in lines:
+for number, line in enumerate(lines):
     try:
         result = called(*json.loads(line))
         if inspect.isawaitable(result):
@@ -27,4 +27,4 @@ for line in lines:
         answer.encode()
     except Exception as fault:
         answer = json.dumps({"error": traceback.format_exception_only(type(fault), fault)[-1].strip()})
-    print(answer, file=answers, flush=True)
+    print("\n" + mark, number, len(answer.encode()), answer, file=answers, flush=True)

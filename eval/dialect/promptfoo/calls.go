@@ -20,7 +20,7 @@ import (
 )
 
 // callPython and callNode are programs that call a function of a file, once for each line of their standard
-// input, which is a list of arguments. Their own arguments are the file, the function and, for JavaScript,
+// input after the mark, which is a list of arguments. Their own arguments are the file, the function and, for JavaScript,
 // the use of its value.
 //
 //go:embed call.py
