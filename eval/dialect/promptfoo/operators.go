@@ -31,19 +31,19 @@ func (p *expressionParser) keyword(word string) bool {
 	return p.skip(word)
 }
 
-// inlineIf parses A if CONDITION else B.
+// inlineIf parses A if CONDITION else B, where B is no such expression without brackets.
 func (p *expressionParser) inlineIf() (any, error) {
 	if p.depth++; p.depth > decode.MaxDepth {
 		return nil, errors.New("its values are nested too deep")
 	}
 	defer func() { p.depth-- }()
 	v, err := p.or()
-	for err == nil && p.keyword("if") {
+	if err == nil && p.keyword("if") {
 		var condition any
 		var other any = absent{}
 		condition, err = p.or()
 		if err == nil && p.keyword("else") {
-			other, err = p.inlineIf()
+			other, err = p.or()
 		}
 		if !truthy(condition) {
 			v = other
@@ -91,6 +91,7 @@ var comparisons = []string{"===", "!==", "==", "!=", "<=", ">=", "<", ">"}
 
 // comparison parses comparisons, in and is.
 func (p *expressionParser) comparison() (any, error) {
+	known := len(p.missing)
 	v, err := p.sum()
 next:
 	for err == nil {
@@ -107,6 +108,7 @@ next:
 		case p.keyword("is"):
 			inverse := p.keyword("not")
 			var holds bool
+			p.missing = p.missing[:known]
 			holds, err = isKind(v, p.take(nameToken()))
 			v = holds != inverse
 		case p.keyword("in"), p.keyword("not") && p.keyword("in"):
@@ -133,13 +135,13 @@ func (p *expressionParser) sum() (any, error) {
 		switch {
 		case p.skip("~"):
 			other, err = p.product()
-			v = textOf(v) + textOf(other)
+			v = converted(v) + converted(other)
 		case p.skip("+"):
 			other, err = p.product()
 			_, isText := v.(string)
 			_, otherIsText := other.(string)
-			if isText || otherIsText {
-				v = textOf(v) + textOf(other)
+			if isText || otherIsText || !isSimple(v) || !isSimple(other) {
+				v = converted(v) + converted(other)
 			} else {
 				v = asNumber(v) + asNumber(other)
 			}
@@ -206,6 +208,8 @@ func asNumber(v any) float64 {
 		if f, err := strconv.ParseFloat(s, 64); err == nil {
 			return f
 		}
+	case []any:
+		return asNumber(converted(v))
 	}
 	return math.NaN()
 }
@@ -222,6 +226,7 @@ func compare(operator string, a, b any) bool {
 	case "!=":
 		return !equal(a, b)
 	}
+	a, b = simple(a), simple(b)
 	s, isText := a.(string)
 	t, otherIsText := b.(string)
 	if isText && otherIsText {
@@ -253,7 +258,15 @@ func isEmpty(v any) bool {
 	return v == nil || unknown
 }
 
-// identical reports whether two values have the same type and are equal. Two lists or maps are not.
+// simple returns a value, and the text of a list or a map.
+func simple(v any) any {
+	if isSimple(v) {
+		return v
+	}
+	return converted(v)
+}
+
+// identical reports whether two values have the same type and are equal. Two lists or maps are if they are the same one.
 func identical(a, b any) bool {
 	if i, ok := a.(int); ok {
 		a = float64(i)
@@ -261,12 +274,19 @@ func identical(a, b any) bool {
 	if i, ok := b.(int); ok {
 		b = float64(i)
 	}
+	if !isSimple(a) && !isSimple(b) {
+		x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+		return x.Type() == y.Type() && x.Pointer() == y.Pointer() && x.Len() == y.Len()
+	}
 	return isSimple(a) && isSimple(b) && reflect.TypeOf(a) == reflect.TypeOf(b) && a == b
 }
 
 func equal(a, b any) bool {
 	if isEmpty(a) || isEmpty(b) {
 		return isEmpty(a) && isEmpty(b)
+	}
+	if isSimple(a) != isSimple(b) {
+		a, b = simple(a), simple(b)
 	}
 	return identical(a, b) || isSimple(a) && isSimple(b) && reflect.TypeOf(a) != reflect.TypeOf(b) && asNumber(a) == asNumber(b)
 }
@@ -291,9 +311,9 @@ func contained(list, v any) (bool, error) {
 		}
 		return false, nil
 	case string:
-		return strings.Contains(list, textOf(v)), nil
+		return strings.Contains(list, converted(v)), nil
 	case map[string]any:
-		_, ok := list[textOf(v)]
+		_, ok := list[converted(v)]
 		return ok, nil
 	}
 	return false, errors.New("in needs a list, a text or a map")

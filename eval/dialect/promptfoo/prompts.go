@@ -429,5 +429,5 @@ func renderJSON(source string, render func(string) (string, error)) (string, err
 			return "", errTooLong
 		}
 	}
-	return indented(b.String()), nil
+	return indented(b.String(), 2.0), nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf16"
 
 	"waza/eval/decode"
 	"waza/eval/jsonwalk"
@@ -53,11 +54,11 @@ func (p *templateParser) parse(depth int) (parts []templatePart, end string, err
 			parts = append(parts, templatePart{tag: "value", source: inner})
 		case '%':
 			inner = strings.TrimSpace(inner)
-			word, source, _ := strings.Cut(inner, " ")
+			word, source := cutWord(inner)
 			if slices.Contains([]string{"elif", "elseif", "else", "endif", "endfor", "endset"}, word) {
 				return parts, inner, nil
 			}
-			part, err := p.parseTag(word, strings.TrimSpace(source), depth)
+			part, err := p.parseTag(word, source, depth)
 			if err != nil {
 				return nil, "", err
 			}
@@ -65,6 +66,12 @@ func (p *templateParser) parse(depth int) (parts []templatePart, end string, err
 		}
 	}
 	return parts, "", nil
+}
+
+// cutWord splits the text of a tag into its name and the rest.
+func cutWord(tag string) (word, rest string) {
+	word = nameToken().FindString(tag)
+	return word, strings.TrimSpace(tag[len(word):])
 }
 
 // startOfTag returns the offset of the first braces that start an expression, a tag or a comment, or -1.
@@ -127,10 +134,10 @@ func (p *templateParser) parseIf(source string, depth int) (part templatePart, e
 	for {
 		parts, end, err := p.parse(depth + 1)
 		part.arms = append(part.arms, templateIf{source, parts})
-		word, rest, _ := strings.Cut(end, " ")
+		word, rest := cutWord(end)
 		switch {
 		case err == nil && (word == "elif" || word == "elseif"):
-			source = strings.TrimSpace(rest)
+			source = rest
 			continue
 		case err == nil && end == "else":
 			part.others, end, err = p.parse(depth + 1)
@@ -214,14 +221,15 @@ func (r *renderer) writeLoop(b *strings.Builder, part *templatePart) error {
 	if s, isText := v.(string); isText && len(part.names) > 1 && s != "" {
 		return errors.New("a loop over a text with several names")
 	} else if isText {
-		for _, char := range s {
-			list, isList = append(list, string(char)), true
+		for _, unit := range utf16.Encode([]rune(s)) {
+			list, isList = append(list, string(rune(unit))), true
 		}
 	}
 	if !isList || len(list) == 0 {
 		return r.write(b, part.others)
 	}
-	r.scopes = append(r.scopes, nil)
+	scope := map[string]any{} // of all passes: each sees what those before it set
+	r.scopes = append(r.scopes, scope)
 	defer func() { r.scopes = r.scopes[:len(r.scopes)-1] }()
 	for i, item := range list {
 		if !r.spend(valueSize) {
@@ -229,16 +237,15 @@ func (r *renderer) writeLoop(b *strings.Builder, part *templatePart) error {
 		}
 		n := float64(len(list))
 		at := float64(i)
-		scope := map[string]any{"loop": map[string]any{
+		scope["loop"] = map[string]any{
 			"index": at + 1, "index0": at, "revindex": n - at, "revindex0": n - at - 1, "first": i == 0, "last": i == len(list)-1, "length": n,
-		}}
+		}
 		for k, name := range part.names {
 			scope[name] = item
 			if len(part.names) > 1 {
 				scope[name] = member(item, fmt.Sprint(k))
 			}
 		}
-		r.scopes[len(r.scopes)-1] = scope
 		if err := r.write(b, arm.parts); err != nil {
 			return err
 		}
@@ -286,6 +293,7 @@ func (r *renderer) evaluate(tag, source string) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("{%% %s %s %%}: %w", tag, text.Clip(source, 60), err)
 	}
+	p.warnOfUnknown(v)
 	return v, nil
 }
 

@@ -13,6 +13,10 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
 
 	"waza/eval/dialect"
 	"waza/eval/jsonwalk"
@@ -20,14 +24,15 @@ import (
 )
 
 // A renderer inserts values into texts, in the part of the Nunjucks syntax that configurations use: expressions in
-// {{ }}, the tags if, for, set and raw, and comments. Unlike an engine for Jinja, it writes values as JavaScript does,
-// reads no files, and spends the budget for each pass of a loop.
+// {{ }}, the tags if, for, set and raw, and comments. Unlike an engine for Jinja, it converts values as JavaScript does,
+// except that the keys of dumped maps are sorted. It reads no files, and spends the budget for each pass of a loop.
 type renderer struct {
 	vars    map[string]any
 	env     map[string]string // those of the file, before those of the process
 	*budget                   // that each rendered text needs
 	// unknown receives the names of variables without a value. They are empty, as in promptfoo.
 	unknown func(name string)
+	warned  map[string]bool // names that unknown received
 
 	scopes []map[string]any // variables that tags set, the innermost last
 }
@@ -63,7 +68,7 @@ func (r *renderer) rendered(template string) (string, error) {
 	return b.String(), nil
 }
 
-var endRaw = text.Pattern(`\{%-?\s*end(?:raw|verbatim)\s*-?%\}`)
+var endRaw = text.Pattern(`\{%\s*end(?:raw|verbatim)\s*%\}`)
 
 // cutTag splits a template around the tag at an offset. A minus beside the braces removes the white
 // space beside the tag.
@@ -116,10 +121,24 @@ func (r *renderer) expression(source string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("{{%s}}: %w", text.Clip(source, 60), err)
 	}
-	if _, none := v.(absent); none {
-		r.unknown(p.first)
+	p.warnOfUnknown(v)
+	return printed(v), nil
+}
+
+// warnOfUnknown reports the unknown variables of an expression with a value.
+func (p *expressionParser) warnOfUnknown(v any) {
+	if _, none := v.(absent); none && p.first != "" {
+		p.missing = append(p.missing, p.first)
 	}
-	return textOf(v), nil
+	for _, name := range p.missing {
+		if !p.warned[name] {
+			if p.warned == nil {
+				p.warned = map[string]bool{}
+			}
+			p.warned[name] = true
+			p.unknown(name)
+		}
+	}
 }
 
 type expressionParser struct {
@@ -127,6 +146,8 @@ type expressionParser struct {
 	rest  string
 	first string // the variable
 	depth int    // of nested expressions
+	// missing are the unknown variables, without those that a default replaces or that a test asks for.
+	missing []string
 }
 
 func (p *expressionParser) skip(prefix string) bool {
@@ -145,16 +166,20 @@ func (p *expressionParser) take(pattern *regexp.Regexp) string {
 }
 
 var (
-	nameToken   = text.Pattern(`^[\pL_$][\pL\pN_$-]*`)
+	nameToken   = text.Pattern(`^[\pL_$][\pL\pN_$]*`)
 	numberToken = text.Pattern(`^-?\d+(?:\.\d+)?`)
 	stringToken = text.Pattern(`^(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')`)
 )
 
 // piped parses a value and its filters.
 func (p *expressionParser) piped() (any, error) {
+	known := len(p.missing)
 	v, err := p.value()
 	for err == nil && p.skip("|") {
 		name := p.take(nameToken())
+		if name == "default" || name == "d" {
+			p.missing = p.missing[:known]
+		}
 		var args []any
 		if p.skip("(") {
 			if args, err = p.arguments(")"); err != nil {
@@ -168,17 +193,22 @@ func (p *expressionParser) piped() (any, error) {
 
 // arguments parses values up to a closing bracket.
 func (p *expressionParser) arguments(closing string) (list []any, err error) {
-	list = []any{}
-	for !p.skip(closing) {
+	if list = []any{}; p.skip(closing) {
+		return list, nil
+	}
+	for {
 		v, err := p.inlineIf()
 		if err != nil {
 			return nil, err
 		}
-		if list = append(list, v); !p.skip(",") && !strings.HasPrefix(p.rest, closing) {
+		list = append(list, v)
+		switch {
+		case p.skip(closing):
+			return list, nil
+		case !p.skip(","):
 			return nil, fmt.Errorf("a list without %q", closing)
 		}
 	}
-	return list, nil
 }
 
 // value parses a literal or a variable with its members.
@@ -222,7 +252,11 @@ func (p *expressionParser) value() (any, error) {
 	if p.first == "" {
 		p.first = name
 	}
-	return p.members(p.variable(name))
+	v := p.variable(name)
+	if _, unknown := v.(absent); unknown {
+		p.missing = append(p.missing, name)
+	}
+	return p.members(v)
 }
 
 // variable returns the value of a variable: the innermost that a tag set, else that of the case.
@@ -249,7 +283,7 @@ func (p *expressionParser) members(v any) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			if v = member(v, textOf(key)); !p.skip("]") {
+			if v = member(v, converted(key)); !p.skip("]") {
 				return nil, errors.New("an index without ']'")
 			}
 		default:
@@ -263,7 +297,8 @@ func unquoted(s string) string {
 	return strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`, `\"`, `"`, `\'`, "'").Replace(s)
 }
 
-// member returns an element of a map or a list.
+// member returns an element of a map, a list or a text. Those of texts are units of UTF-16; half of a pair is U+FFFD, as in
+// the request that promptfoo sends.
 func member(v any, key string) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -278,8 +313,12 @@ func member(v any, key string) any {
 			return v[i]
 		}
 	case string:
+		units := utf16.Encode([]rune(v))
 		if key == "length" {
-			return float64(len([]rune(v)))
+			return float64(len(units))
+		}
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(units) {
+			return string(rune(units[i]))
 		}
 	}
 	return absent{}
@@ -308,13 +347,11 @@ func (r *renderer) lookup(name string) (value string, known bool) {
 	return os.LookupEnv(name)
 }
 
-// filters are the filters that change a text.
+// filters are the filters that change a text. Those of nothing return an empty text.
 var filters = map[string]func(string) string{
-	"lower":      strings.ToLower,
-	"upper":      strings.ToUpper,
+	"lower":      func(s string) string { return cases.Lower(language.Und).String(s) },
+	"upper":      upper,
 	"trim":       strings.TrimSpace,
-	"safe":       func(s string) string { return s },
-	"string":     func(s string) string { return s },
 	"capitalize": capitalize,
 	"title": func(s string) string {
 		words := strings.Split(s, " ")
@@ -325,62 +362,89 @@ var filters = map[string]func(string) string{
 	},
 }
 
+// upper returns a text in upper case, in which a letter can become several.
+func upper(s string) string { return cases.Upper(language.Und).String(s) }
+
 func capitalize(s string) string {
-	s = strings.ToLower(s)
+	s = cases.Lower(language.Und).String(s)
 	for i, r := range s {
-		return s[:i] + string(unicode.ToUpper(r)) + s[i+len(string(r)):]
+		return s[:i] + upper(string(r)) + s[i+len(string(r)):]
 	}
 	return s
 }
 
+// integer and decimal match the numbers at the start of texts.
+var (
+	integer = text.Pattern(`^\s*([+-]?\d+)`)
+	decimal = text.Pattern(`^\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)`)
+)
+
 // filter applies a filter to a value.
 func filter(name string, v any, args []any) (any, error) {
-	if f := filters[name]; f != nil && len(args) == 0 {
-		if _, none := v.(absent); none {
-			return v, nil
-		}
-		return f(textOf(v)), nil
-	}
-	argument := func(i int, missing string) string {
+	argument := func(i int) any {
 		if i < len(args) {
-			return textOf(args[i])
+			return args[i]
 		}
-		return missing
+		return absent{}
+	}
+	if f := filters[name]; f != nil && len(args) == 0 {
+		s, isText := v.(string)
+		if !isText && (v != false && !isEmpty(v) || name == "trim") {
+			return nil, fmt.Errorf("%s needs a text", name)
+		}
+		return f(s), nil
 	}
 	switch _, none := v.(absent); name {
 	case "default", "d":
-		if len(args) == 2 && textOf(args[1]) == "true" && !truthy(v) || none {
-			return argument(0, ""), nil
+		if truthy(argument(1)) && !truthy(v) || none {
+			return argument(0), nil
 		}
 		return v, nil
-	case "dump", "tojson":
-		data, err := jsonwalk.Encode(v)
-		if len(args) > 0 && err == nil {
-			return indented(string(data)), nil
+	case "safe":
+		return printed(v), nil
+	case "string":
+		if isEmpty(v) {
+			return nil, errors.New("string needs a value")
 		}
-		return string(data), err
+		return printed(v), nil
+	case "dump", "tojson":
+		if none {
+			return v, nil
+		}
+		data, err := jsonwalk.Encode(plain(v))
+		if err != nil {
+			return nil, err
+		}
+		return indented(string(data), argument(0)), nil
 	case "join":
 		list, ok := v.([]any)
 		if !ok {
-			return v, nil
+			return nil, errors.New("join needs a list")
 		}
 		texts := make([]string, len(list))
 		for i, item := range list {
-			texts[i] = textOf(item)
+			if len(args) > 1 {
+				item = member(item, converted(args[1]))
+			}
+			texts[i] = printed(item)
 		}
-		return strings.Join(texts, argument(0, "")), nil
+		return strings.Join(texts, printed(argument(0))), nil
 	case "length":
 		if m, ok := v.(map[string]any); ok {
 			return float64(len(m)), nil
 		}
-		return member(v, "length"), nil
-	case "first":
-		return member(v, "0"), nil
-	case "last":
-		if list, ok := v.([]any); ok && len(list) > 0 {
-			return list[len(list)-1], nil
+		if v == false || isEmpty(v) {
+			return 0.0, nil
 		}
-		return absent{}, nil
+		return member(v, "length"), nil
+	case "first", "last":
+		if isEmpty(v) {
+			return nil, fmt.Errorf("%s needs a list or a text", name)
+		}
+		if n, ok := member(v, "length").(float64); ok && name == "last" {
+			return member(v, converted(n-1)), nil
+		}
+		return member(v, "0"), nil
 	case "reverse":
 		list, ok := v.([]any)
 		if !ok {
@@ -389,27 +453,36 @@ func filter(name string, v any, args []any) (any, error) {
 		list = slices.Clone(list)
 		slices.Reverse(list)
 		return list, nil
-	case "int", "float", "abs":
-		n := asNumber(v)
-		switch {
-		case math.IsNaN(n):
-			return nil, fmt.Errorf("%s needs a number", name)
-		case name == "int":
-			return math.Trunc(n), nil
-		case name == "abs":
-			return math.Abs(n), nil
+	case "int", "float":
+		pattern := map[string]*regexp.Regexp{"int": integer(), "float": decimal()}[name]
+		m := pattern.FindStringSubmatch(converted(v))
+		if m == nil {
+			return argument(0), nil
 		}
-		return n, nil
+		n, err := strconv.ParseFloat(m[1], 64)
+		if math.IsInf(n, 0) {
+			return n, nil
+		}
+		return n, err
+	case "abs":
+		return math.Abs(asNumber(v)), nil
 	case "load":
 		return loaded(textOf(v))
 	case "replace":
-		from, to, s := argument(0, ""), argument(1, ""), textOf(v)
+		if len(args) < 2 || isEmpty(v) || !isSimple(v) {
+			return nil, errors.New("replace needs a text and two arguments")
+		}
+		from, to, s := converted(args[0]), converted(args[1]), converted(v)
+		most := -1
+		if len(args) > 2 {
+			most = int(min(max(-1, asNumber(args[2])), maxRendered))
+		}
 		if n := strings.Count(s, from); n*len(to) > maxRendered {
 			return nil, errTooLong
 		}
-		return strings.ReplaceAll(s, from, to), nil
+		return strings.Replace(s, from, to, most), nil
 	}
-	return nil, fmt.Errorf("the filter %q is not one that waza has: default, dump, load, join, length, first, last, reverse, replace, int, float, abs, %s",
+	return nil, fmt.Errorf("the filter %q is not one that waza has: default, dump, load, join, length, first, last, reverse, replace, int, float, abs, safe, string, %s",
 		text.Clip(name, 40), strings.Join(slices.Sorted(maps.Keys(filters)), ", "))
 }
 
@@ -427,11 +500,34 @@ func truthy(v any) bool {
 	return textOf(v) != "0"
 }
 
-// indented returns a JSON text with line breaks; any other text unchanged.
-func indented(s string) string {
+// indented returns a JSON text with line breaks and an indent: a text, or a number of spaces. Without one it is unchanged.
+func indented(s string, indent any) string {
+	unit, isText := indent.(string)
+	if n := asNumber(indent); !isText && n >= 1 {
+		unit = strings.Repeat(" ", int(min(n, 10)))
+	}
 	var b bytes.Buffer
-	if json.Indent(&b, []byte(s), "", "  ") != nil {
+	if unit = text.Head(unit, 10); unit == "" || json.Indent(&b, []byte(s), "", unit) != nil {
 		return s
 	}
 	return b.String()
+}
+
+// plain returns a value as JSON can have it: null in place of unknown values and of numbers without digits.
+func plain(v any) any {
+	switch v := v.(type) {
+	case absent:
+		return nil
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil
+		}
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = plain(item)
+		}
+		return list
+	}
+	return v
 }

@@ -31,9 +31,9 @@ func FuzzRender(f *testing.F) {
 func TestRender(t *testing.T) {
 	t.Parallel()
 	vars := map[string]any{
-		"a": "A", "n": 3, "text": "3", "zero": 0, "empty": "", "yes": true, "none": nil, "list": []any{"x", "y", "z"}, "nothing": []any{},
+		"a": "A", "n": 3, "text": "3", "word": "añ😀", "zero": 0, "empty": "", "yes": true, "none": nil, "list": []any{"x", "y", "z"}, "nothing": []any{},
 		"pairs": []any{[]any{"k", 1}, []any{"l", 2}}, "one": map[string]any{"k": "v"}, "two": map[string]any{"k": 1, "l": 2},
-		"people": []any{map[string]any{"name": "Ann", "age": 40}, map[string]any{"name": "Bob", "age": 20}}, "arg_auto-fix": "on",
+		"people": []any{map[string]any{"name": "Ann", "age": 40}, map[string]any{"name": "Bob", "age": 20}},
 	}
 	for _, c := range []struct{ template, want string }{
 		{"plain {text} { {", "plain {text} { {"},
@@ -50,7 +50,7 @@ func TestRender(t *testing.T) {
 		{"{{ 'p' if yes else 'q' }}{{ 'p' if zero else 'q' }}{{ 'p' if zero }}", "pq"},
 		{"{{ empty or 'b' }}{{ a and n }}{{ not a }}", "b3false"},
 		{"{{ 1 + 2 * 3 }} {{ (1 + 2) * 3 }} {{ 7 // 2 }} {{ 7 % 4 }} {{ 2 ** 3 }} {{ 1 / 4 }} {{ n - 1 }} {{ -n }}", "7 9 3 3 8 0.25 2 -3"},
-		{"{{ text + 1 }} {{ 'a' ~ 1 ~ none }} {{ a + '!' | lower }}", "31 a1 A!"},
+		{"{{ text + 1 }} {{ 'a' ~ 1 ~ none }} {{ a + '!' | lower }}", "31 a1null A!"},
 		{"{% for x in list %}{{ loop.index }}{{ x }}{% if not loop.last %}, {% endif %}{% endfor %}", "1x, 2y, 3z"},
 		{"{% for x in nothing %}{{ x }}{% else %}none{% endfor %}", "none"},
 		{"{% for x in 'né' %}{{ x }}.{% endfor %}", "n.é."},
@@ -68,7 +68,26 @@ func TestRender(t *testing.T) {
 		{"{% raw %}{{ a }}{% if %}{% endraw %}{% verbatim %}{%{% endverbatim %}", "{{ a }}{% if %}{%"},
 		{"{# {% if %} #}{{ '{% x %}' }}", "{% x %}"},
 		{`{{ ('{"k": [1, 2]}' | load).k | last }} {{ "4.7" | int }} {{ -2 | abs }}`, "2 4 2"},
-		{"{{ arg_auto-fix }}", "on"},
+		{"{{n-1}} {{ 1-n }} {{ a-n }} {{ 1/0 }} {{ 10000000000000000000000 }} {{ 0.0000001 }}", "2 -2 NaN Infinity 1e+22 1e-7"},
+		{"{{ list }} {{ one }} {{ [1, 2.50, 'x', true, none] }} {{ pairs }} {{ nothing }}.", "x,y,z [object Object] 1,2.5,x,true, k,1,l,2 ."},
+		{"{{ people | join(',', 'name') }} {{ pairs | join('|') }} {{ 'aaa' | replace('a', 'b', 2) }} {{ 3 | replace('3', 4) }}", "Ann,Bob k,1|l,2 bba 4"},
+		{"{{ word[1] }} {{ 'ab' | first }}{{ 'ab' | last }} {{ '😀' | length }} {{ missing | length }} {{ 'ß' | upper }}", "ñ ab 2 0 SS"},
+		{"{{ missing | dump }}.{{ one | dump(4) }} {{ [missing, 1/0] | dump }} {{ two | dump }}", ".{\n    \"k\": \"v\"\n} [null,null] {\"k\":1,\"l\":2}"},
+		{"{{ '3.7abc' | int }} {{ 'abc' | int(5) }} {{ '3.7abc' | float }} {{ '1e3' | int }} {{ yes | int }}.", "3 5 3.7 1 ."},
+		{"{{ a + missing }} {{ a + none }} {{ list + one }} {{ list == 'x,y,z' }} {{ list == list }} {{ list === list }}", "Aundefined Anull x,y,z[object Object] true true true"},
+		{"{{ missing | default(list) | last }}{{ ('x' if zero else 'y') if yes }}", "zy"},
+		{"{% if\tyes %}1{% elif\nyes %}2{% endif %}{% if(yes) %}3{% endif %}{%for x in [1]%}{{x}}{%endfor%}", "131"},
+		{"{% for x in list %}{% if x == 'y' %}{% set a = 'B' %}{% endif %}{{ a }}{% endfor %}{{ a }}", "ABBA"},
+		{"{% for x in list %}{{ q }}{% set q = x %}{% endfor %}{{ q }}", "xy"},
+		{"{% set q = 0 %}{% for x in list %}{% set q = x %}{% for y in [1] %}{% set q = 'in' %}{% endfor %}{{ q }}{% endfor %}{{ q }}", "inininin"},
+		{"{{ [1,] }}", `error: {{ [1,] }}: expected a variable, got "]"`},
+		{"{{ 1 if zero else 2 if zero else 3 }}", `error: {{ 1 if zero else 2 if zero else 3 }}: unexpected "if zero else 3"`},
+		{"{{ n | upper }}", "error: {{ n | upper }}: upper needs a text"},
+		{"{{ missing | trim }}", "error: {{ missing | trim }}: trim needs a text"},
+		{"{{ missing | first }}", "error: {{ missing | first }}: first needs a list or a text"},
+		{"{{ a | join(',') }}", "error: {{ a | join(',') }}: join needs a list"},
+		{"{{ a | replace('h') }}", "error: {{ a | replace('h') }}: replace needs a text and two arguments"},
+		{"{%- raw -%} x {%- endraw -%}", "error: a template with raw and no endraw"},
 		{"{% for x in two %}{% endfor %}", "error: a loop over a map: waza does not know the order of its keys; use a list"},
 		{"{% if a %}", "error: a template without {% endif %}"},
 		{"{% if a %}{% endfor %}", "error: a template without {% endif %}"},
@@ -77,7 +96,7 @@ func TestRender(t *testing.T) {
 		{"{% set 1 %}", "error: the template tag {% set 1 %}: expected NAME = VALUE"},
 		{"{% macro f(x) %}{% endmacro %}", "error: the template tag {% macro f(x) %}: waza has the tags if, for, set and raw"},
 		{"{% include 'x' %}", "error: the template tag {% include 'x' %}: waza has the tags if, for, set and raw"},
-		{"{% if a | odd %}{% endif %}", `error: {% if a | odd %}: the filter "odd" is not one that waza has: default, dump, load, join, length, first, last, reverse, replace, int, float, abs, capitalize, lower, safe, string, title, trim, upper`},
+		{"{% if a | odd %}{% endif %}", `error: {% if a | odd %}: the filter "odd" is not one that waza has: default, dump, load, join, length, first, last, reverse, replace, int, float, abs, safe, string, capitalize, lower, title, trim, upper`},
 		{"{% if a is strange %}{% endif %}", `error: {% if a is strange %}: the test "strange" is not one that waza has: defined, undefined, none, null, string, number, mapping, odd, even, truthy, falsy`},
 		{"{% if a = 1 %}{% endif %}", `error: {% if a = 1 %}: unexpected "= 1"`},
 	} {
@@ -88,6 +107,17 @@ func TestRender(t *testing.T) {
 		}
 		require.Equal(t, c.want, got, c.template)
 	}
+}
+
+// Each unknown variable is reported once, also in tags, unless a default or a test takes care of it.
+func TestRenderUnknown(t *testing.T) {
+	t.Parallel()
+	var unknown []string
+	r := &renderer{budget: &budget{maxExpanded}, vars: map[string]any{"m": map[string]any{}}, unknown: func(name string) { unknown = append(unknown, name) }}
+	_, err := r.render("{% if a == 1 %}{% endif %}{{ a }}{% for x in b %}{% endfor %}{% set c = d ~ 1 %}{{ c }}{{ m.k }}" +
+		"{{ e | default('x') }}{% if f is defined %}{% endif %}")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "d", "m"}, unknown)
 }
 
 // The work of nested loops is limited by the budget, and nested tags and brackets by their depth.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,7 +67,52 @@ func valueWithin(n *yaml.Node, depth int, left *int) (any, error) {
 	return nil, errTooManyValues
 }
 
-// textOf returns a value as templates write it.
+// printed returns a value as templates write it: as JavaScript converts it, but nothing for no value.
+func printed(v any) string {
+	if isEmpty(v) {
+		return ""
+	}
+	return converted(v)
+}
+
+// converted returns a value as JavaScript converts it to a text.
+func converted(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case absent:
+		return "undefined"
+	case float64:
+		return numberText(v)
+	case map[string]any:
+		return "[object Object]"
+	case []any:
+		texts := make([]string, len(v))
+		for i, item := range v {
+			texts[i] = printed(item)
+		}
+		return strings.Join(texts, ",")
+	}
+	return textOf(v)
+}
+
+// numberText returns a number as JavaScript writes it.
+func numberText(n float64) string {
+	switch {
+	case math.IsNaN(n):
+		return "NaN"
+	case math.IsInf(n, 0):
+		return strings.TrimPrefix(strings.ReplaceAll(fmt.Sprint(n), "Inf", "Infinity"), "+")
+	case n == 0:
+		return "0"
+	case math.Abs(n) >= 1e21 || math.Abs(n) < 1e-6:
+		digits, exponent, _ := strings.Cut(strconv.FormatFloat(n, 'e', -1, 64), "e")
+		return digits + "e" + exponent[:1] + strings.TrimLeft(exponent[1:], "0")
+	}
+	return strconv.FormatFloat(n, 'f', -1, 64)
+}
+
+// textOf returns a value as a text: lists and maps as JSON.
 func textOf(v any) string {
 	switch v := v.(type) {
 	case nil, absent:
@@ -139,7 +185,7 @@ func resolve(vars map[string]any, b *budget) {
 				continue
 			}
 			value, known := vars[s[at[2]:at[3]]]
-			if inserted := textOf(value); known && len(s)+len(inserted) <= maxRendered {
+			if inserted := converted(value); known && len(s)+len(inserted) <= maxRendered {
 				if !b.spend(len(s) + len(inserted)) {
 					return
 				}
