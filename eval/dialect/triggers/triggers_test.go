@@ -10,7 +10,7 @@ import (
 
 func isSuite(path string) bool {
 	return slices.Contains([]string{
-		"trigger-evals.json", "trigger_eval.json", "trigger-eval.json", "trigger_evals.json", "eval_set.json", "routing.json", "routing_cases.json",
+		"trigger-evals.json", "trigger_eval.json", "trigger-eval.json", "trigger_evals.json", "eval_set.json", "routing.json", "my_set.json", "routing_cases.json",
 	}, filepath.Base(path))
 }
 
