@@ -84,10 +84,23 @@ func expectValue(schema dialect.Map, want *yaml.Node) error {
 	return nil
 }
 
-// isPattern reports whether a text is a pattern of JavaScript between slashes, with flags.
+// isPattern reports whether a text is a pattern of JavaScript between slashes, with flags. A path is not: it has other slashes,
+// or its last part is no flags. Flags that have no use for one match of a value, such as those of "/home/guy", are none.
 func isPattern(said string) bool {
-	end := strings.LastIndex(said, "/")
-	return strings.HasPrefix(said, "/") && end > 1 && strings.Trim(said[end+1:], "dgimsuvy") == ""
+	return slashed().MatchString(said) && !twice(said[strings.LastIndex(said, "/")+1:])
+}
+
+// slashed matches a pattern between slashes; a slash in it is escaped, or in brackets.
+var slashed = text.Pattern(`^/(?:[^/\\\[\n]|\\[^\n]|\[(?:[^\]\\\n]|\\[^\n])*\])+/[gimsu]*$`)
+
+// twice reports whether a letter occurs twice.
+func twice(letters string) bool {
+	for i, letter := range letters {
+		if strings.ContainsRune(letters[:i], letter) {
+			return true
+		}
+	}
+	return false
 }
 
 // goPattern returns the pattern for RE2.
