@@ -72,9 +72,9 @@ func (c surroundingsCheck) checkCheckpoints() {
 			c.reportf(decode.Error, decode.CodeInvalidValue, c.inputPath("checkpoints", i, "graders"),
 				"checkpoints[%d] has a group; all graders of a checkpoint must pass, so list them without it", i)
 		}
-		if none && len(p.Files)+len(p.Setup) == 0 {
+		if none && len(p.Files)+len(p.Setup) == 0 && p.AgentTimeoutSeconds == 0 {
 			c.reportf(decode.Warning, decode.CodeNothingChecked, c.inputPath("checkpoints", i),
-				"checkpoints[%d] does nothing: it has no graders, files or setup", i)
+				"checkpoints[%d] does nothing: it has no graders, files, setup or agent_timeout_seconds", i)
 		}
 		if most := t.Turns(); p.AfterTurn > most {
 			c.reportf(decode.Warning, decode.CodeNoEffect, c.inputPath("checkpoints", i, "after_turn"),
