@@ -37,15 +37,31 @@ func (w *work) untilDecided(ctx context.Context, t *executor.Trial) (context.Con
 	if w.Trigger.FirstTool {
 		end.Reason = "the agent was ended early: its first tool call decided the trigger test"
 	}
+	decision := triggerDecision{work: w}
 	t.Transcript.Watch(func(entries []record.Entry, settled int) {
-		if w.Trigger.FirstTool {
-			entries = entries[:settled]
-		}
-		if limited.Err() == nil && behavior.TriggerDecided(w.Trigger, w.triggerSubject(entries)) {
+		if limited.Err() == nil && decision.made(entries, settled) {
 			cancel(end)
 		}
 	})
 	return limited, func() { cancel(nil) }
+}
+
+// triggerDecision looks for the entry of a transcript that decides a trigger test. One entry decides, so that it reads
+// each once.
+type triggerDecision struct {
+	*work
+	read int // number of entries that it has read
+}
+
+// made reports whether the entries that were added decide the test. For tests of the first tool call, calls from settled on
+// can still change.
+func (d *triggerDecision) made(entries []record.Entry, settled int) bool {
+	if d.Trigger.FirstTool {
+		entries = entries[:settled]
+	}
+	added := entries[d.read:]
+	d.read = len(entries)
+	return len(added) > 0 && behavior.TriggerDecided(d.Trigger, d.triggerSubject(added))
 }
 
 // triggerSubject returns what the grader of a trigger test sees of an agent that did not end by itself.
