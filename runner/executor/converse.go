@@ -65,7 +65,7 @@ func LimitAgent(ctx context.Context, seconds float64, key string) (context.Conte
 
 // TakeEnd returns what remains of the error of an agent whose context, limited, is derived from ctx. If waza ended
 // the agent, the transcript records that, and ended is the reason: the error is nil. Faults of waza after the end,
-// such as files that cannot be copied from a container, remain errors.
+// such as files that cannot be copied from a container, remain errors, and so does an error that stops the run.
 func (t *Trial) TakeEnd(ctx, limited context.Context, err error) (ended *EndError, rest error) {
 	if err == nil || ctx.Err() != nil {
 		return nil, err
@@ -75,8 +75,9 @@ func (t *Trial) TakeEnd(ctx, limited context.Context, err error) (ended *EndErro
 		return nil, err
 	}
 	t.Transcript.Add(record.Entry{Type: record.EntryStop, Text: ended.Reason})
-	caused := errors.Is(err, ended) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-	if lost := (*proc.LostError)(nil); !caused || errors.As(err, &lost) {
+	// After a decision, the agent's own end in an error makes no difference, whether it came before that of waza or not.
+	caused := ended.Decided || errors.Is(err, ended) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	if lost := (*proc.LostError)(nil); !caused || errors.As(err, &lost) || AsStop(err) != nil {
 		return nil, err
 	}
 	return ended, nil

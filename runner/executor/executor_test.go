@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 
 	"waza/eval"
 	"waza/runner/executor"
+	"waza/runner/proc"
 	"waza/runner/record"
 )
 
@@ -145,4 +147,38 @@ func TestSeenCallsAreNotSelfReported(t *testing.T) {
 	}
 	require.Equal(t, []bool{false, true, true, false}, marks(tr.Close()))
 	require.Equal(t, []bool{false, true, true, true}, marks(before), "what others hold does not change")
+}
+
+// The end of a decided agent is no error, however the agent itself ends. Faults of waza remain errors, and so do errors at a limit.
+func TestTakeEnd(t *testing.T) {
+	t.Parallel()
+	exit, limit := errors.New("exit status 1"), &executor.EndError{Reason: "limit"}
+	decided := &executor.EndError{Reason: "decided", Decided: true}
+	for name, c := range map[string]struct {
+		end   *executor.EndError
+		err   error
+		taken bool
+	}{
+		"decided":               {decided, decided, true},
+		"decided, then an exit": {decided, exit, true},
+		"decided, then lost":    {decided, fmt.Errorf("x: %w", &proc.LostError{}), false},
+		"decided, run stops":    {decided, &executor.StopError{Err: exit}, false},
+		"limit":                 {limit, limit, true},
+		"limit, then an exit":   {limit, exit, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			limited, cancel := context.WithCancelCause(t.Context())
+			cancel(c.end)
+			trial := &executor.Trial{Transcript: executor.NewTranscript()}
+			ended, err := trial.TakeEnd(t.Context(), limited, c.err)
+			if c.taken {
+				require.NoError(t, err)
+				require.Same(t, c.end, ended)
+				return
+			}
+			require.ErrorIs(t, err, c.err)
+			require.Nil(t, ended)
+		})
+	}
 }
