@@ -161,7 +161,8 @@ type Checkpoint struct {
 	// Graders to run after that turn. Without any, the checkpoint only prepares the workspace.
 	Graders []*Grader `yaml:"graders"`
 	// Limit of the agent for that turn. When it is reached, waza ends the agent, the graders score what it left,
-	// and the next prompt follows. 0 means no limit.
+	// and the next prompt follows. If waza has to kill an ACP agent, which did not stop when it was asked to, the
+	// trial fails at the next prompt. 0 means no limit.
 	AgentTimeoutSeconds float64 `yaml:"agent_timeout_seconds" json:",omitempty" jsonschema:"minimum=0"`
 	// Action if a grader does not pass. With continue, the trial fails at its end. With stop, it fails
 	// at once, without further prompts and graders. With finish, the agent gets no further prompts, and

@@ -316,6 +316,41 @@ tasks:
 	require.Equal(t, map[string][]record.Verdict{"a": {record.Passed}}, res.verdicts())
 }
 
+// An agent that does not stop at the limit of a turn is killed. The graders of the turn score its work, and the trial fails if
+// a prompt follows.
+func TestPromptAfterLimit(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		prompt, followUps string
+		verdict           record.Verdict
+	}{
+		"stops":       {"say x\nawait-cancel", "[say y]", record.Passed},
+		"ignores":     {"say x\nhang", "[say y]", record.Failed},
+		"dies":        {"say x\nawait-cancel\ndie 3", "[say y]", record.Failed},
+		"last prompt": {"say x\nhang", "[]", record.Passed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			prompt, err := json.Marshal(c.prompt)
+			require.NoError(t, err)
+			res := run(t, setup{grace: 50 * time.Millisecond, config: "  sandbox: off\n  retry_errors: 1\n"}, `
+tasks:
+  - id: a
+    inputs: {prompt: `+string(prompt)+`, follow_up_prompts: `+c.followUps+`}
+    checkpoints: [{after_turn: 1, agent_timeout_seconds: 0.5, graders: [{type: tool_calls, config: {max_calls: 9}}]}]
+    graders: [{type: tool_calls, config: {max_calls: 9}}]
+`)
+			trial := res.Trial(t, "a", 1)
+			require.Equal(t, c.verdict, trial.Verdict, trial.Error)
+			require.Empty(t, trial.Attempts)
+			require.Len(t, trial.Checkpoints, 1)
+			if c.verdict == record.Failed {
+				require.Contains(t, trial.Error, "waza had to kill it; it did not stop when it was asked to: the agent was ended after 500ms, its agent_timeout_seconds of turn 1")
+			}
+		})
+	}
+}
+
 // An agent whose trigger test is decided is asked to stop, and reused if it does. Otherwise it is killed, like at a
 // time limit. Its tokens are known if its last answer says so.
 func TestEarlyEnd(t *testing.T) {

@@ -21,6 +21,8 @@ type session struct {
 	rules  *rules
 	policy Policy
 	trial  *executor.Trial
+	// killed is the end of a turn at which waza had to kill the agent; nil for none.
+	killed *executor.EndError
 }
 
 // opened is the part of the answer to session/new that waza uses.
@@ -88,6 +90,10 @@ type answer struct {
 // more of the turn and the agent ended it in time.
 func (s *session) prompt(ctx context.Context, x *acp, preface, text string) error {
 	a := s.agent
+	if s.killed != nil { // an agent must not choose an error, which does not count
+		return &executor.FailedError{Reason: "the agent cannot get its next prompt, because waza had to kill it; it did not stop when it was asked to: " +
+			s.killed.Reason}
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.startTurn(preface, text)
@@ -121,6 +127,7 @@ func (s *session) prompt(ctx context.Context, x *acp, preface, text string) erro
 		}
 	}
 	cause := context.Cause(ctx)
+	s.killed, _ = executor.Ended(ctx)
 	a.kill(cause) // its tools can still be running
 	return cause
 }
