@@ -26,7 +26,7 @@ func DigestOf(r io.Reader) (string, error) {
 	return h.Digest(), nil
 }
 
-// A Hasher computes the hash of what is written to it. [NewHasher] returns one.
+// A Hasher computes the hash of the bytes that it gets. [NewHasher] returns one.
 type Hasher struct{ h hash.Hash }
 
 // NewHasher returns a Hasher.
@@ -35,5 +35,5 @@ func NewHasher() *Hasher { return &Hasher{sha256.New()} }
 // Write implements [io.Writer]. It never fails.
 func (h *Hasher) Write(b []byte) (int, error) { return h.h.Write(b) }
 
-// Digest returns the hash of what was written until now, in the format of records.
+// Digest returns the hash of the bytes until now, in the format of records.
 func (h *Hasher) Digest() string { return hex.EncodeToString(h.h.Sum(nil)[:16]) }

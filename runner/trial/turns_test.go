@@ -324,7 +324,7 @@ func TestFinalFiles(t *testing.T) {
 	}
 }
 
-// A program that the agent left is dead when the files of the last checkpoint are there. Without such files, it lives.
+// A program that the agent left is dead when waza puts the files of the last checkpoint. Without such files, it lives.
 func TestFinalFilesEndPrograms(t *testing.T) {
 	t.Parallel()
 	files := `

@@ -48,7 +48,7 @@ func (w *Workspace) replace(f eval.InputFile) error {
 	})
 }
 
-// createNew creates a file at a path, whatever is there.
+// createNew creates a file at a path, in place of anything else.
 func createNew(root *os.Root, name string, perm fs.FileMode) (*os.File, error) {
 	for i, c := range name {
 		if os.IsPathSeparator(uint8(c)) && i > 0 {

@@ -85,7 +85,7 @@ func expectValue(schema dialect.Map, want *yaml.Node) error {
 }
 
 // isPattern reports whether a text is a pattern of JavaScript between slashes, with flags. A path is not: it has other slashes,
-// or its last part is no flags. Flags that have no use for one match of a value, such as those of "/home/guy", are none.
+// or its last part is no flags. Flags without a use for one match do not count, such as those of "/srv/guy".
 func isPattern(said string) bool {
 	return slashed().MatchString(said) && !twice(said[strings.LastIndex(said, "/")+1:])
 }
