@@ -31,6 +31,9 @@ func (c *taskCheck) check() {
 			c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("cells", i), "no cell of config.cells has the name %q", text.Clip(name, 60))
 		}
 	}
+	if t.Model != "" && strings.TrimSpace(t.Model) == "" {
+		c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("model"), "model must name a model, got %q", t.Model)
+	}
 	if t.Model != "" && l.suite.Kind != ToolEval {
 		c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("model"),
 			"a suite of the kind %s compares models or their parameters, so a task cannot have a model of its own", l.suite.Kind)
