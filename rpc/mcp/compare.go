@@ -65,7 +65,7 @@ type taskChange struct {
 	P        float64   `json:"p"`
 	PassRate contrast  `json:"pass_rate"`
 	Score    *contrast `json:"score,omitempty"`
-	Changed  string    `json:"changed,omitempty" jsonschema:"changed part of the task itself: execution or graders"`
+	Changed  string    `json:"changed,omitempty" jsonschema:"changed part of the task itself: execution, model or graders"`
 	Trials   int       `json:"trials_needed,omitempty" jsonschema:"number of trials per run that would show this difference"`
 }
 

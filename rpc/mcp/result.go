@@ -215,7 +215,7 @@ func (s runTools) digest(h record.Handle, o digestOptions) (*runDigest, error) {
 	d := &runDigest{
 		RunID: rec.RunID, Status: string(r.Status), Damage: damage, Error: shorten(r.Error, maxReason),
 		Suite: shorten(rec.Suite.Name, 100), Path: s.relative(rec.Suite.Path),
-		Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model, StartedAt: p.StartedAt,
+		Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.ModelText(nil), StartedAt: p.StartedAt,
 		Sandbox: sandboxOf(rec, r.Summary),
 		Tasks:   countsOf(p.Tasks), Trials: countsOf(p.Trials), Results: []taskOutcome{},
 	}

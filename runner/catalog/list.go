@@ -45,7 +45,7 @@ type Info struct {
 func newInfo(rec *record.Run, p record.Progress) Info {
 	info := Info{
 		RunID: rec.RunID, Status: p.Status, Suite: rec.Suite, Executor: rec.Config.Executor, Agent: rec.Config.Agent,
-		Model: rec.Config.Model, Models: rec.Config.Models,
+		Model: rec.ModelText(nil), Models: rec.Config.Models,
 		StartedAt: p.StartedAt, EndedAt: p.EndedAt, DurationMS: p.TookMS(), Tasks: p.Tasks, Trials: p.Trials, Imported: rec.Imported != nil,
 	}
 	if p.Summary != nil {

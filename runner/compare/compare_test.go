@@ -222,9 +222,10 @@ tasks:
   - {id: same, prompt: x, graders: [{name: g, type: text, config: {contains: [good]}}]}
   - {id: graders, prompt: x, graders: [{name: g, type: text, config: {contains: [good]}}]}
   - {id: prompt, prompt: x, graders: [{name: g, type: text, config: {contains: [good]}}]}
+  - {id: model, prompt: x, model: m, graders: [{name: g, type: text, config: {contains: [good]}}]}
   - {id: old, prompt: x, graders: [{name: g, type: text, config: {contains: [good]}}]}
 `
-	other := strings.NewReplacer("name: a\n", "name: b\n", "id: prompt, prompt: x", "id: prompt, prompt: y", "id: old", "id: new",
+	other := strings.NewReplacer("model: m,", "model: n,", "name: a\n", "name: b\n", "id: prompt, prompt: x", "id: prompt, prompt: y", "id: old", "id: new",
 		"{id: graders, prompt: x, graders: [{name: g, type: text, config: {contains: [good]}}]}",
 		"{id: graders, prompt: x, graders: [{name: g, type: text, config: {contains: [goo]}}]}").Replace(suite)
 	good := func(context.Context, *executor.Trial) (string, error) { return "good", nil }
@@ -237,10 +238,11 @@ tasks:
 	for _, task := range got.Tasks {
 		changed[task.ID] = task.Changed
 	}
-	require.Equal(t, map[string]string{"same": "", "graders": compare.ChangedGraders, "prompt": compare.ChangedExecution}, changed)
+	require.Equal(t, map[string]string{"same": "", "graders": compare.ChangedGraders, "prompt": compare.ChangedExecution, "model": compare.ChangedModel}, changed)
 	require.Equal(t, []compare.Difference{
 		{What: "suite", Reference: "a", Run: "b"},
 		{What: "suite file", Reference: a.Record().Suite.Path, Run: b.Record().Suite.Path},
+		{What: "model", Reference: "m", Run: "n"},
 	}, got.Differences)
 
 	none := runnertest.RecordRun(t, dir, strings.Replace(suite, "id: same", "id: x1", 1), good)
@@ -344,6 +346,28 @@ tasks: [{id: "a[x]", prompt: x}, {id: "b[x]", prompt: x}, {id: "a[y]", prompt: x
 	require.Equal(t, []string{"a"}, ofClass(&c.Comparisons[0], record.Regressed))
 	require.Equal(t, []string{"b"}, ofClass(&c.Comparisons[0], record.NoDifference))
 	require.Contains(t, c.Comparisons[0].Differences, compare.Difference{What: "model", Reference: "model-x", Run: "model-y"})
+
+	// A cell without a model does not have that of the run, and a task in it can have its own.
+	h.Record().Config.Model = "model-x"
+	for i := range h.Record().Tasks {
+		if ref := &h.Record().Tasks[i]; ref.Cell.Name == "y" {
+			ref.Cell.Model = ""
+		}
+	}
+	require.Equal(t, []string{"model-x", ""}, modelsOf(t, h))
+	h.Record().Tasks[3].Model = "own"
+	require.Equal(t, []string{"model-x", "own"}, modelsOf(t, h))
+}
+
+// modelsOf returns the models of the compared cells of a run.
+func modelsOf(t *testing.T, h record.Handle) (models []string) {
+	t.Helper()
+	c, err := compare.Compare(t.Context(), compare.FromCells(h), compare.Options{})
+	require.NoError(t, err)
+	for _, r := range c.Runs {
+		models = append(models, r.Model)
+	}
+	return models
 }
 
 func TestCompareBadFiles(t *testing.T) {

@@ -43,12 +43,14 @@ func (p *pairing) differences() {
 	}
 }
 
-// ChangedBetween names the part of a task that changed. It is empty if nothing changed or the
+// ChangedBetween names the part of a task that changed between two runs. It is empty if nothing changed or the
 // records do not show it.
-func ChangedBetween(a, b record.TaskRef) string {
+func ChangedBetween(before *record.Run, a *record.TaskRef, after *record.Run, b *record.TaskRef) string {
 	switch {
 	case a.Execution == "" || b.Execution == "":
 		return ""
+	case a.Execution != b.Execution && before.ModelOf(a) != after.ModelOf(b):
+		return ChangedModel
 	case a.Execution != b.Execution:
 		return ChangedExecution
 	case a.Hash != b.Hash:
@@ -68,7 +70,7 @@ func (p *pairing) changedTasks() {
 			continue
 		}
 		known++
-		p.result.Tasks[i].Changed = ChangedBetween(a, b)
+		p.result.Tasks[i].Changed = ChangedBetween(p.ref.rec, &t.ref.ref, p.run.rec, &t.run.ref)
 		if a.Execution != b.Execution {
 			execution++
 		}

@@ -200,10 +200,10 @@ func newSide(rec *record.Run, cell *record.Cell) *side {
 	s := &side{rec: rec, cached: map[string]int{}, byID: map[string]*sideTask{}, at: make([]*sideTask, len(rec.Tasks))}
 	s.head = ComparedRun{
 		Name: rec.RunID, RunID: rec.RunID, Suite: rec.Suite, StartedAt: rec.CreatedAt,
-		Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model, Sandbox: rec.Sandbox,
+		Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.ModelText(cell), Sandbox: rec.Sandbox,
 	}
 	if cell != nil {
-		s.head.Name, s.head.Cell, s.head.Model = fmt.Sprintf("%s[%s]", rec.RunID, cell.Name), cell, cmp.Or(cell.Model, s.head.Model)
+		s.head.Name, s.head.Cell = fmt.Sprintf("%s[%s]", rec.RunID, cell.Name), cell
 	}
 	for i, ref := range rec.Tasks {
 		if cell != nil && (ref.Cell == nil || ref.Cell.Name != cell.Name) {

@@ -150,6 +150,7 @@ type Difference struct {
 // The parts of a task that can change between two runs.
 const (
 	ChangedExecution = "execution" // prompt, files, skills, or how it is executed
+	ChangedModel     = "model"     // the model, and perhaps more
 	ChangedGraders   = "graders"   // only how it is scored
 )
 
@@ -184,7 +185,7 @@ type TaskComparison struct {
 	DurationMS *Ratio         `json:"durationMs"`
 	Tokens     *Ratio         `json:"tokens"`
 	CostUSD    *Ratio         `json:"costUsd"`
-	// Changed names the part of the task that changed: execution or graders. It is empty if
+	// Changed names the part of the task that changed: execution, model or graders. It is empty if
 	// nothing changed, or if all tasks changed.
 	Changed string `json:"changed,omitempty"`
 }

@@ -26,10 +26,10 @@ type flipWatch struct {
 // the previous run.
 func (w *flipWatch) next(r *historyRun, in *TaskInRun) (changed string, err error) {
 	if w.last != nil {
-		changed = compare.ChangedBetween(w.last.ref(w.task.ID), r.ref(w.task.ID))
+		changed = compare.ChangedBetween(w.last.rec, w.last.ref(w.task.ID), r.rec, r.ref(w.task.ID))
 	}
 	w.last = r
-	if w.changed != compare.ChangedExecution && changed != "" {
+	if (w.changed == "" || w.changed == compare.ChangedGraders) && changed != "" {
 		w.changed = changed
 	}
 	if in.Trials.Passed > 0 && in.Trials.Passed < in.Trials.Counted() {
@@ -49,7 +49,7 @@ func (w *flipWatch) next(r *historyRun, in *TaskInRun) (changed string, err erro
 	return changed, nil
 }
 
-func (r *historyRun) ref(id string) record.TaskRef { return r.rec.Tasks[r.tasks[id]] }
+func (r *historyRun) ref(id string) *record.TaskRef { return &r.rec.Tasks[r.tasks[id]] }
 
 // sideOf treats timeouts as failures.
 func sideOf(v record.Verdict) record.Verdict {
@@ -122,6 +122,8 @@ func (r *historyRun) changesSince(was *historyRun, changed string) string {
 		return strings.Join(parts, "; ")
 	case changed == compare.ChangedGraders:
 		return "different graders"
+	case changed == compare.ChangedModel:
+		return "different model"
 	}
 	return "different prompt, files, skills, program or settings"
 }

@@ -91,7 +91,7 @@ type TaskInRun struct {
 	// Flips counts the counted trials whose verdict differs from the previous one.
 	Flips int `json:"flips,omitempty"`
 	// Changed names the part of the task that changed since the previous run that has it:
-	// execution or graders.
+	// execution, model or graders.
 	Changed string `json:"changed,omitempty"`
 }
 
@@ -206,7 +206,7 @@ func readHistoryRun(h record.Handle) (*historyRun, error) {
 	rec := h.Record()
 	hr := &historyRun{rec: rec, run: run, state: st, tasks: map[string]int{}, head: HistoryRun{
 		RunID: rec.RunID, Status: progress.Status, StartedAt: rec.CreatedAt, Amended: progress.AmendedAt != nil,
-		Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model,
+		Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.ModelText(nil),
 	}}
 	if past, ok := h.(*replay.RecordedRun); ok {
 		if hr.head.Damage, err = past.Damage(); err != nil {

@@ -6,6 +6,8 @@ package record
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 	"time"
 
 	"waza/eval"
@@ -191,6 +193,35 @@ func (r *Run) ModelOf(t *TaskRef) string {
 		return t.Cell.Model
 	}
 	return r.Config.Model
+}
+
+// ModelsOf returns the different models of the tasks of the suite in a cell, in their order, without those that
+// executors choose. A nil cell means all tasks.
+func (r *Run) ModelsOf(cell *Cell) (models []string) {
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		if t.Role != RoleTask || cell != nil && (t.Cell == nil || t.Cell.Name != cell.Name) {
+			continue
+		}
+		if m := r.ModelOf(t); m != "" && !slices.Contains(models, m) {
+			models = append(models, m)
+		}
+	}
+	return models
+}
+
+// HasOwnModels reports whether a task has a model of its own.
+func (r *Run) HasOwnModels() bool {
+	return slices.ContainsFunc(r.Tasks, func(t TaskRef) bool { return t.Role == RoleTask && t.Model != "" })
+}
+
+// ModelText names the models of the tasks in a cell; empty if executors choose them. A nil cell means the run,
+// whose cells have names of their own, so that only config.model and the models of tasks count.
+func (r *Run) ModelText(cell *Cell) string {
+	if cell == nil && !r.HasOwnModels() {
+		return r.Config.Model
+	}
+	return strings.Join(r.ModelsOf(cell), ", ")
 }
 
 // ExpectedCall is a tool call that a task expects.

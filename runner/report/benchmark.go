@@ -69,8 +69,8 @@ func (r *Report) benchmarkDocument() *document {
 
 // targetName names the model or executor that a run without a matrix measures.
 func targetName(rec *record.Run) string {
-	if rec.Config.Model != "" {
-		return rec.Config.Model
+	if model := rec.ModelText(nil); model != "" {
+		return model
 	}
 	return rec.Config.Executor
 }

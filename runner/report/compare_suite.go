@@ -155,16 +155,19 @@ func (d *compared) remarks(i int) {
 	for _, x := range c.Differences {
 		s.line(plain("Different "+x.What+": "), code(orNone(x.Reference)), plain(" → "), code(orNone(x.Run)))
 	}
-	var graders, execution []string
+	var graders, execution, models []string
 	for _, t := range c.Tasks {
 		switch t.Changed {
 		case compare.ChangedGraders:
 			graders = append(graders, t.ID)
+		case compare.ChangedModel:
+			models = append(models, t.ID)
 		case compare.ChangedExecution:
 			execution = append(execution, t.ID)
 		}
 	}
 	s.names("Different graders in", graders)
+	s.names("Different model in", models)
 	s.names("Different prompt, files or skills in", execution)
 	s.names("Only in A:", c.OnlyReference)
 	s.names("Only in "+l+":", c.OnlyRun)

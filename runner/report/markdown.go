@@ -105,7 +105,7 @@ func (m *markdown) head() {
 		verdict = "⚠️"
 	}
 	c := &m.Record.Config
-	facts := []string{c.Executor, c.Agent, c.Model}
+	facts := []string{c.Executor, c.Agent, m.Record.ModelText(nil)}
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s %s: %d of %s passed\n\n", verdict, CodeSpan(Cut(m.Record.Suite.Name, mostMessage)),
 		tasks.Passed, text.Count(tasks.Total, "task", "tasks"))

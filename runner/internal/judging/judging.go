@@ -213,7 +213,7 @@ func (j *Job) notes() ([]judge.Note, error) {
 		}
 		n := judge.Note{Case: ref.ID, Verdict: v}
 		if ref.Cell != nil {
-			n.Case, n.Model = ref.Task, ref.Cell.Model
+			n.Case, n.Model = ref.Task, j.Record.ModelOf(ref)
 		}
 		if ref.Trials > 1 {
 			n.Case += fmt.Sprintf("#%d", t.TrialNum)

@@ -35,7 +35,7 @@ func (d *htmlData) compare(rec *record.Run, against record.Handle) error {
 	}
 	before := rep.Record
 	d.page.Against = &htmlAgainst{
-		RunID: before.RunID, StartedAt: rep.StartedAt, Agent: before.Config.Agent, Model: before.Config.Model, Summary: rep.Summary,
+		RunID: before.RunID, StartedAt: rep.StartedAt, Agent: before.Config.Agent, Model: before.ModelText(nil), Summary: rep.Summary,
 	}
 	now := map[string]int{}
 	for i, t := range rec.Tasks {

@@ -176,7 +176,7 @@ func pageOf(rec *record.Run, p record.Progress) htmlPage {
 		RunID: rec.RunID, Status: p.Status, Error: p.Error, Suite: rec.Suite,
 		CreatedAt: rec.CreatedAt, StartedAt: p.StartedAt, EndedAt: p.EndedAt, AmendedAt: p.AmendedAt, Summary: p.Summary,
 		Config: htmlConfig{
-			Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.Config.Model, JudgeModel: rec.Config.JudgeModel,
+			Executor: rec.Config.Executor, Agent: rec.Config.Agent, Model: rec.ModelText(nil), JudgeModel: rec.Config.JudgeModel,
 			Trials: rec.Config.Trials, Workers: rec.Config.ActualWorkers, TaskFilters: rec.Config.TaskFilters,
 			TagFilters: rec.Config.TagFilters, Timeout: rec.Config.TimeoutSeconds, MaxAttempts: rec.Config.MaxAttempts,
 		},

@@ -79,7 +79,7 @@ func (r *results) document(role record.Role) error {
 		SchemaVersion: resultsVersion, EvalID: r.Record.RunID, Skill: r.Record.Suite.Skill, EvalName: r.Record.Suite.Name,
 		Timestamp: progress.StartedAt, IsBaseline: role == record.RoleBaseline,
 		Config: resultsConfig{
-			RunsPerTest: c.Trials, ModelID: c.Model, EngineType: c.Executor, TimeoutSec: int(c.TimeoutSeconds),
+			RunsPerTest: c.Trials, ModelID: r.Record.ModelText(nil), EngineType: c.Executor, TimeoutSec: int(c.TimeoutSeconds),
 			JudgeModel: c.JudgeModel, Effort: c.ReasoningEffort,
 		},
 	}

@@ -61,11 +61,11 @@ function decided(task) {
   return el('p', { class: 'quiet' }, sentence(task.decided));
 }
 
-// cellOf shows the cell of a task in a run over several models or parameters.
+// cellOf shows the model of a task in a run over several models, and the cell in one over parameters.
 function cellOf(task) {
-  if (!task.cell) return [];
-  const params = Object.entries(task.cell.params || {});
-  return [['Model', task.cell.model], ...params.map(([name, value]) => [name, String(value)])];
+  const cell = task.cell || {};
+  const params = Object.entries(cell.params || {});
+  return [['Model', task.model || cell.model], ...params.map(([name, value]) => [name, String(value)])];
 }
 
 function reasons(task) {
