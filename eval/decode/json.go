@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,13 +14,16 @@ import (
 )
 
 // ParseFile parses a file in the syntax that its extension names: JSON for .json, TOML for .toml, else
-// YAML. See [Parse], [ParseJSON] and [ParseTOML].
+// YAML, or JSON if it contains that. See [Parse], [ParseJSON] and [ParseTOML].
 func ParseFile(path, name string, data []byte, to *Findings) *Source {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".json":
 		return ParseJSON(path, name, data, to)
 	case ".toml":
 		return ParseTOML(path, name, data, to)
+	}
+	if start := bytes.TrimLeft(data, jsonSpace); len(start) > 0 && (start[0] == '{' || start[0] == '[') && json.Valid(data) {
+		return ParseJSON(path, name, data, to)
 	}
 	return Parse(path, name, data, to)
 }

@@ -12,6 +12,17 @@ import (
 	"waza/eval/decode"
 )
 
+// A file that contains JSON is read as JSON, whatever its name, since YAML has no pairs of \u escapes.
+func TestParseFileWithJSON(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`\n{"a": "\ud83d\ude00"}`, `{a: "😀"}`} {
+		var found decode.Findings
+		src := decode.ParseFile("/x.yaml", "x.yaml", []byte(strings.ReplaceAll(text, `\n`, "\n")), &found)
+		require.Empty(t, found.Since(0))
+		require.Equal(t, "😀", decode.Lookup(decode.Follow(src.Root), "a").Value)
+	}
+}
+
 func parseJSON(text string) (*decode.Source, decode.Diagnostics) {
 	var found decode.Findings
 	src := decode.ParseFile("/x.json", "x.json", []byte(text), &found)
