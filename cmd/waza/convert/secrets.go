@@ -49,7 +49,7 @@ func secretOf(n *yaml.Node, env []string) string {
 	for _, p := range dialect.Pairs(n) {
 		for _, variable := range env {
 			name, value, _ := strings.Cut(variable, "=")
-			if dialect.IsSecret(name) && contains(decode.Follow(p.Value), value) {
+			if dialect.IsSecretVariable(name, value) && contains(decode.Follow(p.Value), value) {
 				return name
 			}
 		}

@@ -142,7 +142,7 @@ func (p *provider) requestText(s string) (_ string, err error) {
 			return "{{prompt}}"
 		case strings.HasPrefix(expression, "env."):
 			name := strings.TrimPrefix(expression, "env.")
-			if own := decode.Lookup(p.env, name); own != nil && !dialect.IsSecret(name) {
+			if own := decode.Lookup(p.env, name); own != nil && !dialect.IsSecretVariable(name, dialect.TextOf(own)) {
 				return dialect.TextOf(own)
 			}
 			return "{{" + expression + "}}"

@@ -329,11 +329,12 @@ func (p *expressionParser) variableOfEnvironment() (any, error) {
 		return nil, errors.New("env needs the name of a variable: env.NAME")
 	}
 	name := p.take(nameToken())
-	if dialect.IsSecret(name) { // waza shows and records prompts
+	value, known := p.lookup(name)
+	if dialect.IsSecretVariable(name, value) { // waza shows and records prompts
 		return nil, fmt.Errorf("waza inserts no secret such as %s into texts", text.Clip(name, 40))
 	}
-	if v, ok := p.lookup(name); ok {
-		return v, nil
+	if known {
+		return value, nil
 	}
 	p.first = "env." + name
 	return absent{}, nil

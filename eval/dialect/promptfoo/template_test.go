@@ -109,6 +109,20 @@ func TestRender(t *testing.T) {
 	}
 }
 
+// No text contains a secret of the environment.
+func TestRenderSecrets(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"AUTHORIZATION": "Bearer x", "DATABASE_URL": "postgres://me:hunter2@db/x", "SITE_URL": "https://site/x"}
+	r := &renderer{budget: &budget{maxExpanded}, env: env, unknown: func(string) {}}
+	for _, name := range []string{"AUTHORIZATION", "DATABASE_URL"} {
+		_, err := r.render("{{ env." + name + " }}")
+		require.EqualError(t, err, "{{ env."+name+" }}: waza inserts no secret such as "+name+" into texts")
+	}
+	got, err := r.render("{{ env.SITE_URL }}")
+	require.NoError(t, err)
+	require.Equal(t, "https://site/x", got)
+}
+
 // Each unknown variable is reported once, also in tags, unless a default or a test takes care of it.
 func TestRenderUnknown(t *testing.T) {
 	t.Parallel()
