@@ -295,6 +295,8 @@ func csvPrompts(content string) (prompts []string) {
 type message struct {
 	Role    string `json:"role" yaml:"role"`
 	Content any    `json:"content" yaml:"content"`
+	// Name is that of the author. No model gets it.
+	Name any `json:"name,omitempty" yaml:"name,omitempty"`
 }
 
 // A request is what a provider gets for a case.
@@ -334,6 +336,14 @@ func (c *caseTranslator) renderPrompt(p prompt) (r request, err error) {
 	if c.chats == chatsInPart && (err != nil || len(asMessages.history) > 0) {
 		return r, nil
 	}
+	for _, m := range chat {
+		if m.Name != nil {
+			c.warn(c.test, "the prompt is a chat with the name of an author: waza sends messages without names")
+		}
+		if m.Role == "developer" {
+			c.warn(c.test, "the prompt is a chat with a message of developer: waza sends it as one of system")
+		}
+	}
 	return asMessages, err
 }
 
@@ -355,7 +365,7 @@ func requestOf(chat []message) (r request, err error) {
 		case i == len(chat)-1 && m.Role == "user":
 			r.user = content
 		case m.Role == "user" || m.Role == "assistant":
-			r.history = append(r.history, message{m.Role, content})
+			r.history = append(r.history, message{Role: m.Role, Content: content})
 		default:
 			return request{}, fmt.Errorf("the prompt is a chat with a message of %q: waza sends those of system, user and assistant", text.Clip(m.Role, 30))
 		}

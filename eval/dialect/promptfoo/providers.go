@@ -195,6 +195,8 @@ func (p *provider) setting(pair decode.Pair) error {
 			return fmt.Errorf("the key apiKey: put the key into an environment variable, and write apiKeyEnvar with its name")
 		}
 		p.settings.Set("api_key_env", dialect.Scalar(p.at, name))
+	case (key == "systemPrompt" || key == "system_prompt") && p.settings.Get("executor").Value == "openai":
+		p.idle = append(p.idle, key)
 	case key == "systemPrompt" || key == "system_prompt":
 		p.settings.Set("system_prompt", dialect.Scalar(p.at, textOf(value)))
 	case key == "passthrough":

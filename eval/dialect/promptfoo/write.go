@@ -22,7 +22,8 @@ const writtenName = "promptfooconfig.yaml"
 
 // writer writes a suite as a configuration.
 type writer struct {
-	noProvider bool // in the place of that of the suite is echo
+	system     string // of the suite: providers of OpenAI take it only in chats
+	noProvider bool   // in the place of that of the suite is echo
 	chats      chatForm
 	*dialect.Document
 	prompts   []string // each once, as templates
@@ -41,7 +42,7 @@ func write(d *dialect.Document) ([]dialect.File, error) {
 	}
 	w.setProviders(root)
 	for i := range d.Cases {
-		w.variable = w.variable && fitsVariable(&d.Cases[i])
+		w.variable = w.variable && w.system == "" && fitsVariable(&d.Cases[i])
 	}
 	tests := dialect.List(nil)
 	for i := range d.Cases {
@@ -90,6 +91,9 @@ func (w *writer) setProviders(root dialect.Map) {
 		for i, c := range cells {
 			cell, _ := c.(map[string]any)
 			if p := providerOf(withParams(cell, settings)); p != nil {
+				if own := withParams(cell, settings); own["executor"] == "openai" && own["system_prompt"] != nil {
+					w.Lose(true, fmt.Sprintf("config.cells[%d] system_prompt", i), "providers of OpenAI have none in promptfoo")
+				}
 				providers.Content = append(providers.Content, p)
 			} else {
 				w.Lose(true, fmt.Sprintf("config.cells[%d]", i), "promptfoo has no such provider")
@@ -97,6 +101,9 @@ func (w *writer) setProviders(root dialect.Map) {
 		}
 		dialect.Take[map[string]any](&w.Settings, "config.params")
 	} else if p := providerOf(settings); p != nil {
+		if settings["executor"] == "openai" {
+			w.system, _ = settings["system_prompt"].(string)
+		}
 		providers.Content = append(providers.Content, p)
 		w.Settings = slices.DeleteFunc(w.Settings, func(k dialect.Key) bool {
 			return slices.Contains(providerSettings, strings.TrimPrefix(k.Name, "config."))
@@ -187,7 +194,7 @@ func providerOf(settings map[string]any) *yaml.Node {
 			}
 		}
 	}
-	if texts["system_prompt"] != "" {
+	if texts["system_prompt"] != "" && texts["executor"] != "openai" {
 		config.Set("systemPrompt", dialect.Scalar(nil, texts["system_prompt"]))
 	}
 	params, _ := settings["params"].(map[string]any)
@@ -308,7 +315,11 @@ func (t *testWriter) write(number int) {
 	case t.threshold != nil:
 		t.to.Set("threshold", dialect.Scalar(nil, *t.threshold))
 	}
-	if list := t.assertions(c.Checks); len(list) > 0 {
+	list := t.assertions(c.Checks)
+	if reason, ok := blockedBy(c); ok {
+		list = append(list, failing(reason))
+	}
+	if len(list) > 0 {
 		t.to.Set("assert", dialect.List(nil, list...))
 	}
 	for _, key := range c.Others {
@@ -318,6 +329,26 @@ func (t *testWriter) write(number int) {
 		}
 		t.lose(true, key.Name, reason)
 	}
+}
+
+// blockedBy returns the reason of a blocked case.
+func blockedBy(c *dialect.Case) (reason string, ok bool) {
+	for _, key := range c.Others {
+		if key.Name == "blocked" {
+			reason, _ = key.Value.(string)
+			return reason, true
+		}
+	}
+	return "", false
+}
+
+// failing returns an assertion that fails with a reason: a test of a blocked case must not pass.
+func failing(reason string) *yaml.Node {
+	quoted, _ := json.Marshal(reason)
+	m := dialect.NewMap(nil)
+	m.Set("type", dialect.Scalar(nil, "javascript"))
+	m.Set("value", dialect.Scalar(nil, "(() => { throw new Error("+strings.ReplaceAll(string(quoted), "{", `\u007b`)+") })()"))
+	return m.Node
 }
 
 // setPrompt sets the prompt, and the variables that code of assertions sees.
@@ -338,6 +369,9 @@ func (t *testWriter) setPrompt() {
 	ok := false
 	if t.chats != chatsAsText {
 		system, ok = dialect.Take[string](&c.Others, "inputs.system_prompt")
+	}
+	if t.system != "" {
+		system, ok = strings.TrimSuffix(t.system+"\n\n"+system, "\n\n"), true
 	}
 	var history []message
 	if t.chats == chatsAsMessages {
@@ -1019,7 +1053,7 @@ func (c *checkWriter) judgeProvider() *yaml.Node {
 
 func (c *checkWriter) webhook() {
 	address, _ := c.take("url").(string)
-	if timeout, ok := c.take("timeout").(float64); ok && timeout != 5 {
+	if timeout := c.take("timeout"); timeout != nil && asNumber(timeout) != 5 {
 		c.lose(true, c.from.Named()+" timeout", "promptfoo has it in the variable WEBHOOK_TIMEOUT, in milliseconds")
 	}
 	c.add(written{kind: "webhook", value: address})
