@@ -2,12 +2,15 @@ package runner_test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"waza/eval"
 	"waza/runner/runnertest"
 )
 
@@ -132,6 +135,26 @@ def ask(context):
 	for _, reason := range got {
 		require.Contains(t, reason, `blocked: the program p.py:ask: it wrote a line that is no answer to a call of waza: "1 17 {\"output\": \"two\"}"`)
 	}
+}
+
+// Findings quote texts of programs without the secrets that these know.
+func TestPromptfooProgramsSecrets(t *testing.T) {
+	requireProgram(t, "python3")
+	const secret = "sk-4711-0123456789abcdef"
+	t.Setenv("THEIR_API_KEY", secret)
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"promptfooconfig.yaml": "providers: [echo]\nprompts: [x]\ntests: file://t.py\n",
+		"t.py":                 "import os\ndef generate_tests():\n    return [{'description': 'a', 'assert': [{'type': os.environ['THEIR_API_KEY']}]}]\n",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	r := runnertest.NewRunner(t)
+	_, found, err := r.Planner().Load(t.Context(), filepath.Join(dir, "promptfooconfig.yaml"), eval.Options{Vocabulary: r.Planner().Vocabulary()})
+	require.NoError(t, err)
+	text := fmt.Sprint(found)
+	require.Contains(t, text, "waza cannot decide the assertion type")
+	require.NotContains(t, text, secret)
 }
 
 // Programs return the values of variables, one after the other: each gets those before it.

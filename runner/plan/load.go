@@ -39,23 +39,37 @@ const (
 // cause of ctx.
 func (r *Planner) Load(ctx context.Context, path string, o eval.Options) (*eval.Suite, decode.Diagnostics, error) {
 	results := map[string]dialect.Result{}
+	var redactor *secrets.Redactor // of the programs that ran
 	for k := range maxRounds {
 		o.Results = results
 		suite, found, err := eval.Load(path, o)
 		if err != nil || suite == nil || found.HasErrors() || len(suite.Calls()) == 0 || k == maxRounds-1 {
-			return suite, found, err
+			return suite, redacted(found, redactor), err
 		}
 		c, err := newCaller(suite)
 		if err != nil {
 			return suite, append(found, suite.Diagnose(decode.At("config", "sandbox"), decode.Error, decode.CodeUnavailable, err.Error())), nil
 		}
+		redactor = &c.redactor
 		err = c.run(ctx, suite.Calls(), results)
 		c.sandboxes.Close()
 		if err != nil {
-			return suite, found, err
+			return suite, redacted(found, redactor), err
 		}
 	}
 	panic("unreachable")
+}
+
+// redacted returns findings without the secrets that programs know: findings quote texts that programs return.
+func redacted(found decode.Diagnostics, redactor *secrets.Redactor) decode.Diagnostics {
+	if redactor == nil {
+		return found
+	}
+	found = slices.Clone(found)
+	for i := range found {
+		found[i].Message, found[i].Suggestion = redactor.Text(found[i].Message), redactor.Text(found[i].Suggestion)
+	}
+	return found
 }
 
 // A caller runs programs that return parts of a suite.
