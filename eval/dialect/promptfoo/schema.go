@@ -89,8 +89,11 @@ var (
 // does not know. A type that is nullable becomes a list with null.
 func strictSchema(schema map[string]any) (map[string]any, error) {
 	known := maps.Clone(keywords)
-	if draft, _ := schema["$schema"].(string); strings.Contains(draft, "/draft/20") {
+	switch draft, _ := schema["$schema"].(string); {
+	case strings.Contains(draft, "/draft/20"):
 		maps.Copy(known, laterKeywords)
+	case strings.Contains(draft, "/draft-03/"), strings.Contains(draft, "/draft-04/"), strings.Contains(draft, "/draft-06/"):
+		return nil, fmt.Errorf("promptfoo rejects schemas of %s: it knows draft 7", text.Clip(draft, 80))
 	}
 	strict, err := within(known, schema, "")
 	m, _ := strict.(map[string]any)
@@ -102,6 +105,9 @@ func within(known map[string]schemasIn, schema any, place string) (any, error) {
 	m, isMap := schema.(map[string]any)
 	if !isMap {
 		return schema, nil // true, false, or a fault that the check of all schemas finds
+	}
+	if err := ignoredIn(m, place); err != nil {
+		return nil, err
 	}
 	strict := maps.Clone(m)
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -137,6 +143,27 @@ func within(known map[string]schemasIn, schema any, place string) (any, error) {
 		}
 	}
 	return strict, nil
+}
+
+// ignoredIn returns the fault of a schema with a keyword that has no effect without another one.
+func ignoredIn(m map[string]any, place string) error {
+	_, isList := m["items"].([]any)
+	for _, rule := range []struct {
+		keyword string
+		works   bool
+		needs   string
+	}{
+		{"if", m["then"] != nil || m["else"] != nil, "then or else"},
+		{"then", m["if"] != nil, "if"},
+		{"else", m["if"] != nil, "if"},
+		{"additionalItems", isList, "a list of items"},
+	} {
+		if m[rule.keyword] != nil && !rule.works {
+			at := strings.TrimPrefix(place+"."+rule.keyword, ".")
+			return fmt.Errorf("%s has no effect without %s, and promptfoo rejects such schemas", text.Clip(at, 80), rule.needs)
+		}
+	}
+	return nil
 }
 
 // schemasOf returns the value of a keyword.
