@@ -35,6 +35,9 @@ type Options struct {
 	// Executor replaces the suite's config.executor, so that Load checks its options. Empty
 	// means config.executor.
 	Executor string
+	// Recorded means that Executor and Agent are those of a recorded run, and nobody asked for them. A suite of
+	// another tool keeps its providers.
+	Recorded bool
 	// Agent replaces the suite's config.agent. Empty means config.agent. With an executor that
 	// drives no agent, Load reports an error.
 	Agent string

@@ -37,7 +37,8 @@ func (l *loader) translate(src *decode.Source) (translated *decode.Source, ok bo
 	t := &dialect.Translation{Findings: &l.Findings, Source: src, Files: &dialect.Files{
 		Places: l.places, View: l.view, Shown: l.display, Parse: l.parse,
 	}, Results: l.options.Results, Chosen: dialect.Chosen{
-		Agent: l.options.Agent != "", Executor: l.options.Executor != "", Judge: l.options.JudgeModel+l.options.JudgeAgent != "",
+		Agent: l.options.Agent != "" && !l.options.Recorded, Executor: l.options.Executor != "" && !l.options.Recorded,
+		Judge: l.options.JudgeModel+l.options.JudgeAgent != "",
 	}}
 	before := l.Count()
 	d.Translate(t)

@@ -210,7 +210,7 @@ func cutAnswer(line string) (number, size int, data string, ok bool) {
 	return number, size, data, err == nil && serr == nil
 }
 
-// answerOf returns the result in an answer; ok is false if it is none.
+// answerOf returns the result in an answer; ok is false if the text is not an answer.
 func answerOf(data string) (r dialect.Result, ok bool) {
 	var answer struct {
 		Output json.RawMessage `json:"output"`

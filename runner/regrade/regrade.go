@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -192,6 +193,9 @@ func (g *grading) trial(ctx context.Context, t *gradedTask, num int) error {
 
 // grade scores a trial with the present graders.
 func (g *grading) grade(ctx context.Context, t *gradedTask, old *record.Trial) *trial.Attempt {
+	if t.Task.Blocked != "" {
+		return g.blocked(ctx, t, old)
+	}
 	o := t.order
 	o.Num = old.TrialNum
 	again := &trial.RecordedTrial{Order: &o, Env: g.env, Before: g.before(t, old), Blobs: g.blobs, Dir: g.a.dir}
@@ -209,6 +213,17 @@ func (g *grading) grade(ctx context.Context, t *gradedTask, old *record.Trial) *
 		defer g.mu.Unlock()
 		g.warn("task %s, trial %d: workspace not removed: %v", t.ID, old.TrialNum, left)
 	}
+	return a
+}
+
+// blocked returns the result of a trial whose task cannot be decided: an error, as in a run. The grades that the run
+// recorded stay, so that they count again when the suite is repaired; those of an imported file are not by this suite.
+func (g *grading) blocked(ctx context.Context, t *gradedTask, old *record.Trial) *trial.Attempt {
+	a := &trial.Attempt{Attempt: new(record.Attempt), Suspicions: old.Suspicions}
+	if g.rec.Imported == nil {
+		a.Graders = old.Graders
+	}
+	a.Fail(ctx, executor.Permanent(errors.New(t.Task.Blocked)))
 	return a
 }
 

@@ -79,7 +79,9 @@ type gradedTask struct {
 	OverallScore *float64 `json:"overall_score"`
 	Passed       bool     `json:"passed"`
 	// Verdict is passed, failed, error, …: an error is not a failure of the agent.
-	Verdict        record.Verdict     `json:"verdict"`
+	Verdict record.Verdict `json:"verdict"`
+	// Error is that of the first trial that ended in one.
+	Error          string             `json:"error,omitempty"`
 	GraderAverages map[string]float64 `json:"grader_averages"`
 }
 
@@ -255,6 +257,10 @@ func averages(h record.Handle, out *gradedFile, wanted func(task int) bool) erro
 	return h.Trials(func(task int, t *record.Trial) error {
 		if !wanted(task) {
 			return nil
+		}
+		if graded := out.Tasks[t.TaskID]; t.Verdict == record.Errored && graded.Error == "" {
+			graded.Error = t.Error
+			out.Tasks[t.TaskID] = graded
 		}
 		for i := range t.Graders {
 			r := &t.Graders[i]

@@ -160,7 +160,7 @@ func (o Options) load(rn *state.Opened, rec *record.Run, path string, c *cli.Con
 		return nil, err
 	}
 	suite, ds, err := rn.Planner().Load(c.Context, path, eval.Options{
-		Vocabulary: rn.Planner().Vocabulary(), Executor: executor, Agent: agent, ContextDir: rec.Config.ContextDir,
+		Vocabulary: rn.Planner().Vocabulary(), Executor: executor, Agent: agent, Recorded: rec.Asked.Executor+rec.Asked.Agent == "", ContextDir: rec.Config.ContextDir,
 		JudgeModel: cmp.Or(c.String("judge-model"), rec.Asked.JudgeModel), JudgeAgent: cmp.Or(c.String("judge-agent"), rec.Asked.JudgeAgent),
 		Baseline: rec.Asked.Baseline, NoSkills: rec.Asked.NoSkills, ExactTools: c.Bool("exact-tools") || rec.Asked.ExactTools, PassReward: cmp.Or(least, rec.Asked.PassReward),
 	})
