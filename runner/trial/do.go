@@ -235,7 +235,6 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	var parts struct { // one piece of memory instead of seven
 		limited    attemptContext
 		ctx        proc.ScopeContext
-		agent      proc.ScopeContext // its programs can end before those of graders start
 		expand     expander
 		ws         workspace.Workspace
 		trial      executor.Trial
@@ -287,9 +286,7 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	*t = w.executorTrial(run, n, ws, dir, expand)
 	parts.transcript.Start(start)
 	t.Room, t.Transcript = room, &parts.transcript
-	stop, err := w.serve(ctx, t, func(reason string) {
-		parts.limited.end(&executor.FailedError{Reason: w.env.Pool.Redactor().Text(reason)})
-	})
+	stop, err := w.serve(ctx, t, &parts.limited)
 	defer stop()
 	if err != nil {
 		a.Fail(ctx, err)
@@ -308,7 +305,8 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	agentCtx := ctx
 	if turns.needed() {
 		t.After = turns.after
-		ofAgent, agentCtx = parts.agent.Init(ctx), &parts.agent
+		agent := new(proc.ScopeContext) // the agent's programs can end before those of graders start
+		ofAgent, agentCtx = agent.Init(ctx), agent
 	}
 	out, ended, err := w.executeEnding(agentCtx, t)
 	if t.EndAgent {
@@ -427,15 +425,17 @@ func (w *work) executorTrial(
 }
 
 // serve starts the mocks of MCP servers for an attempt whose executor uses them. stop ends them
-// and is never nil. A call that they do not expect ends the attempt with broken.
-func (w *work) serve(ctx context.Context, t *executor.Trial, broken func(reason string)) (stop func(), err error) {
+// and is never nil. A call that they do not expect ends the attempt.
+func (w *work) serve(ctx context.Context, t *executor.Trial, attempt *attemptContext) (stop func(), err error) {
 	if len(w.Task.Mocks) == 0 || !w.kind.TakesServers {
 		return func() {}, nil
 	}
 	if err := os.MkdirAll(w.env.Dir, 0o700); err != nil {
 		return func() {}, err
 	}
-	t.Servers, stop, err = mcpmock.Serve(ctx, w.Task.Mocks, w.env.Dir, mcpmock.Listener{Seen: t.Transcript.Seen, Broken: broken})
+	t.Servers, stop, err = mcpmock.Serve(ctx, w.Task.Mocks, w.env.Dir, mcpmock.Listener{Seen: t.Transcript.Seen, Broken: func(reason string) {
+		attempt.end(&executor.FailedError{Reason: w.env.Pool.Redactor().Text(reason)})
+	}})
 	return stop, err
 }
 
