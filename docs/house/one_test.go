@@ -35,6 +35,7 @@ var onePlace = []struct {
 		"runner/internal/bundle/cache.go":  "it moves a directory",
 		"runner/internal/bundle/unpack.go": "it moves a directory",
 		"runner/workspace/spares.go":       "it moves a directory",
+		"runner/repository/repository.go":  "it moves a directory",
 	}},
 	{"unix.Flock", "lock a file with files.Lock, and release it with files.Unlock, because closing it alone leaves the lock to " +
 		"a child that is just starting", map[string]string{

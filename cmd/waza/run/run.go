@@ -98,7 +98,7 @@ func (o Options) runSuites(c *cli.Context) error {
 	if err := runflags.CheckExecutor(rn.Planner(), options.Request.Executor); err != nil {
 		return err
 	}
-	paths, err := suites.ToRun(o.Streams, c.Args().Slice())
+	paths, err := suites.ToRun(c.Context, o.Streams, c.Args().Slice())
 	if err != nil {
 		return err
 	}

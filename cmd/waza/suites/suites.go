@@ -2,6 +2,8 @@
 package suites
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"waza/cmd/waza/exit"
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/state"
 	"waza/eval"
 	"waza/eval/decode"
 	"waza/eval/dialect/builtin"
@@ -17,6 +20,7 @@ import (
 	"waza/eval/discover"
 	"waza/eval/files"
 	"waza/eval/skill"
+	"waza/runner/repository"
 )
 
 // Argument describes the arguments of commands that take suites.
@@ -26,12 +30,25 @@ const Argument = "[SUITE|DIR|SKILL…]"
 // below it, a skill's name, SKILL.md or directory its suite, a registry.json or dataset.toml the tasks of
 // the set, no argument the current directory.
 func Find(to output.Streams, args []string) ([]string, error) {
-	paths, _, err := find(to, args)
+	paths, _, err := find(to, args, fetched)
 	return paths, err
 }
 
+// fetched finds a repository of a set that [ToRun] fetched.
+func fetched(url, commit string) (dir string, err error) {
+	state, err := state.Dir()
+	if err != nil {
+		return "", err
+	}
+	dir, found := repository.At(state).Find(url, commit)
+	if !found {
+		return "", errors.New("its repository was not fetched yet; waza run fetches it")
+	}
+	return dir, nil
+}
+
 // find is like [Find]. It also returns the heads of the suites that it found in directories.
-func find(to output.Streams, args []string) (paths []string, heads []discover.Summary, err error) {
+func find(to output.Streams, args []string, checkOut harbor.Checkout) (paths []string, heads []discover.Summary, err error) {
 	if len(args) == 0 {
 		args = []string{"."}
 	}
@@ -54,7 +71,7 @@ func find(to output.Streams, args []string) (paths []string, heads []discover.Su
 			continue
 		}
 		if err == nil && info.Mode().IsRegular() && harbor.IsSet(arg) {
-			tasks, found := harbor.TasksOf(arg)
+			tasks, found := harbor.TasksOf(arg, checkOut)
 			if err := to.Diagnostics(found); err != nil {
 				return nil, nil, err
 			}
@@ -98,9 +115,18 @@ func find(to output.Streams, args []string) (paths []string, heads []discover.Su
 }
 
 // ToRun is like [Find], without the suites of directories that only repeat others in another format. It
-// names those.
-func ToRun(to output.Streams, args []string) ([]string, error) {
-	paths, heads, err := find(to, args)
+// names those. It fetches the repositories that a registry.json names.
+func ToRun(ctx context.Context, to output.Streams, args []string) ([]string, error) {
+	paths, heads, err := find(to, args, func(url, commit string) (dir string, err error) {
+		if dir, err = fetched(url, commit); err == nil {
+			return dir, nil
+		}
+		state, err := state.Dir()
+		if err != nil {
+			return "", err
+		}
+		return repository.At(state).Fetch(ctx, url, commit)
+	})
 	if err != nil || len(paths) < 2 {
 		return paths, err
 	}

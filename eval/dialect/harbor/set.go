@@ -34,11 +34,15 @@ func IsSet(file string) bool {
 	return base == registryFile || base == datasetFile
 }
 
-// TasksOf returns the task files of a set on this machine, in their order, each once. A registry names the
-// folders of tasks, relative to itself; a dataset the tasks, whose folders are beside it or in its folder
-// tasks. A task that is not on this machine is an error.
-func TasksOf(file string) (paths []string, found decode.Diagnostics) {
-	s := &set{file: file, seen: map[string]bool{}}
+// A Checkout returns the directory of a git repository at a commit: an id, a branch or a tag, or its newest
+// one if it is empty. The error says why it is not here.
+type Checkout func(url, commit string) (dir string, err error)
+
+// TasksOf returns the task files of a set, in their order, each once. A registry names the folders of tasks,
+// relative to itself or to a repository, which checkOut finds; a dataset the tasks, whose folders are beside it
+// or in its folder tasks. A task that is not on this machine is an error.
+func TasksOf(file string, checkOut Checkout) (paths []string, found decode.Diagnostics) {
+	s := &set{file: file, checkOut: checkOut, seen: map[string]bool{}}
 	abs, err := filepath.Abs(file)
 	if err != nil {
 		s.Unreadable(file, nil, nil, err)
@@ -67,11 +71,12 @@ func TasksOf(file string) (paths []string, found decode.Diagnostics) {
 // set is a set that is being read.
 type set struct {
 	decode.Findings
-	file   string
-	places reach.Places
-	src    *decode.Source
-	paths  []string
-	seen   map[string]bool
+	file     string
+	checkOut Checkout
+	places   reach.Places
+	src      *decode.Source
+	paths    []string
+	seen     map[string]bool
 }
 
 func (s *set) fault(at *yaml.Node, code decode.Code, format string, args ...any) {
@@ -85,11 +90,15 @@ func (s *set) readRegistry(root *yaml.Node) {
 			at := decode.Follow(decode.Lookup(task, "path"))
 			name := text.Clip(dialect.TextOf(decode.Lookup(task, "name")), 80)
 			switch url := dialect.TextOf(decode.Lookup(task, "git_url")); {
-			case url != "":
-				s.fault(task, decode.CodeUnavailable, "the task %q is in the repository %s; check it out, and name its folder in place of %s",
-					name, text.Clip(url, 200), registryFile)
 			case dialect.TextOf(at) == "":
 				s.fault(task, decode.CodeMissingField, "the task %q has no path", name)
+			case url != "":
+				dir, err := s.checkOut(url, dialect.TextOf(decode.Lookup(task, "git_commit_id")))
+				if err != nil {
+					s.fault(task, decode.CodeUnavailable, "the task %q: %v", name, err)
+					continue
+				}
+				s.addIn(at, reach.At(filepath.Join(dir, taskFile)), filepath.FromSlash(dialect.TextOf(at)))
 			default:
 				s.add(at, filepath.FromSlash(dialect.TextOf(at)))
 			}
@@ -115,11 +124,17 @@ func (s *set) readDataset(root *yaml.Node) {
 
 // add adds the task in the first of some folders that has one. Its files run on this machine, so it must
 // be in the repository of the set or, without one, in its directory.
-func (s *set) add(at *yaml.Node, folders ...string) {
+func (s *set) add(at *yaml.Node, folders ...string) { s.addIn(at, s.places, folders...) }
+
+// addIn is like add for folders that are relative to another directory.
+func (s *set) addIn(at *yaml.Node, places reach.Places, folders ...string) {
 	for _, folder := range folders {
 		file := filepath.Join(filepath.Dir(s.file), folder, taskFile)
+		if places.Dir != s.places.Dir {
+			file = filepath.Join(places.Dir, folder, taskFile)
+		}
 		switch {
-		case filepath.IsAbs(folder) || !files.Within(s.places.Root(), filepath.Join(s.places.Dir, folder, taskFile)):
+		case filepath.IsAbs(folder) || !files.Within(places.Root(), filepath.Join(places.Dir, folder, taskFile)):
 			s.fault(at, decode.CodeEscapingPath, "the folder %s is outside of the repository", text.Clip(filepath.ToSlash(folder), 200))
 			return
 		case !files.IsRegular(file):

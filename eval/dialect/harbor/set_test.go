@@ -1,6 +1,7 @@
 package harbor_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"waza/eval/dialect/harbor"
 )
+
+func absent(string, string) (string, error) { return "", errors.New("none") }
 
 // Sets name tasks on this machine, in their order and each once.
 func TestSets(t *testing.T) {
@@ -22,11 +25,26 @@ func TestSets(t *testing.T) {
 	outside := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "task.toml"), nil, 0o644))
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "linked")))
+	fetched := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(fetched, "tasks", "z"), 0o755))
+	require.NoError(t, os.Mkdir(filepath.Join(fetched, ".git"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(fetched, "tasks", "z", "task.toml"), nil, 0o644))
+	require.NoError(t, os.Symlink(outside, filepath.Join(fetched, "linked")))
+	checkOut := func(url, commit string) (string, error) {
+		if url == "here" && commit == "v1" {
+			return fetched, nil
+		}
+		return absent(url, commit)
+	}
 	for _, c := range []struct{ name, content, tasks, finding string }{
 		{"registry.json", `[{"name": "s", "tasks": [{"name": "b", "path": "tasks/b"}, {"path": "a"}]}, {"tasks": [{"path": "./a"}]}]`, "tasks/b a", ""},
 		{"registry.json", `[{"name": "s", "version": "1.0", "description": "d", "tasks": [{"name": "a", "path": "a"}], "metrics": [{"type": "mean"}]}]`, "a", ""},
-		{"registry.json", `[{"tasks": [{"name": "y", "git_url": "https://example.com/r", "git_commit_id": "0123", "path": "y"}]}]`, "", `the task "y" is in the repository https://example.com/r;`},
-		{"registry.json", `[{"tasks": [{"name": "x", "git_url": "https://example.com/r.git", "path": "a"}]}]`, "", `the task "x" is in the repository https://example.com/r.git`},
+		{"registry.json", `[{"tasks": [{"name": "y", "git_url": "https://example.com/r", "git_commit_id": "0123", "path": "y"}]}]`, "", `the task "y": none`},
+		{"registry.json", `[{"tasks": [{"name": "x", "git_url": "https://example.com/r.git", "path": "a"}]}]`, "", `the task "x": none`},
+		{"registry.json", `[{"tasks": [{"name": "z", "git_url": "here", "git_commit_id": "v1", "path": "tasks/z"}, {"path": "a"}]}]`, "CHECKOUT/tasks/z a", ""},
+		{"registry.json", `[{"tasks": [{"name": "z", "git_url": "here", "git_commit_id": "v1", "path": "../z"}]}]`, "", "the folder ../z is outside of the repository"},
+		{"registry.json", `[{"tasks": [{"name": "z", "git_url": "here", "git_commit_id": "v1", "path": "linked"}]}]`, "", "the folder linked is outside of the repository"},
+		{"registry.json", `[{"tasks": [{"name": "z", "git_url": "here", "git_commit_id": "v1"}]}]`, "", `the task "z" has no path`},
 		{"registry.json", `[{"tasks": [{"path": "none"}]}]`, "", "no folder none with a task.toml"},
 		{"registry.json", `[{"tasks": [{"path": "../outside"}]}]`, "", "the folder ../outside is outside of the repository"},
 		{"registry.json", `[{"tasks": [{"path": "/tmp"}]}]`, "", "the folder /tmp is outside of the repository"},
@@ -42,9 +60,13 @@ func TestSets(t *testing.T) {
 		file := filepath.Join(dir, c.name)
 		require.NoError(t, os.WriteFile(file, []byte(c.content), 0o644))
 		require.True(t, harbor.IsSet(file))
-		paths, found := harbor.TasksOf(file)
+		paths, found := harbor.TasksOf(file, checkOut)
 		var tasks []string
 		for _, path := range paths {
+			if rel, err := filepath.Rel(fetched, filepath.Dir(path)); err == nil && filepath.IsLocal(rel) {
+				tasks = append(tasks, "CHECKOUT/"+filepath.ToSlash(rel))
+				continue
+			}
 			rel, err := filepath.Rel(dir, filepath.Dir(path))
 			require.NoError(t, err)
 			tasks = append(tasks, filepath.ToSlash(rel))
@@ -54,7 +76,7 @@ func TestSets(t *testing.T) {
 		require.Equal(t, c.tasks == "", found.HasErrors(), c.content)
 	}
 	require.False(t, harbor.IsSet("tasks/task.toml"))
-	_, found := harbor.TasksOf(filepath.Join(dir, "none", "registry.json"))
+	_, found := harbor.TasksOf(filepath.Join(dir, "none", "registry.json"), absent)
 	require.True(t, found.HasErrors())
 }
 
@@ -68,7 +90,7 @@ func FuzzSets(f *testing.F) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
 		}
 		for _, name := range []string{"registry.json", "dataset.toml"} {
-			paths, found := harbor.TasksOf(filepath.Join(dir, name))
+			paths, found := harbor.TasksOf(filepath.Join(dir, name), absent)
 			require.True(t, len(paths) > 0 || found.HasErrors())
 			for _, path := range paths {
 				require.FileExists(t, path)
