@@ -3,6 +3,7 @@ package checkout
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +42,7 @@ func Fetch(ctx context.Context, url, name, dir string) (id string, err error) {
 	for _, p := range []string{"https", "http", "ssh", "git", "file"} {
 		safe = append(safe, "-c", "protocol."+p+".allow=always")
 	}
-	fetch := append(safe[:len(safe):len(safe)], "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
+	fetch := slices.Concat(safe, []string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"})
 	run := func(args ...string) error {
 		_, said, err := git(ctx, ".", args...)
 		if err != nil {
