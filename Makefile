@@ -16,6 +16,7 @@
 # make test-dashboard  rebuild the dashboard, and use it on a real server in Chromium  (BROWSER=directory for playwright-core and axe-core)
 # make test-doors  speak to the doors of waza serve with npm's ws  (NODE=directory for ws)
 # make test-editors  the editors' clients, in a real extension host, Neovim and Java  (EDITORS=directory for the host)
+# make test-podman  run tasks in containers of a real podman, in some minutes
 # make test-crash  kill runs, fill their disk, cut their journals, and repeat every attack, for a long time  (CRASH=ci for a fifth of it, ATTACKS=3 repeats attacks, 0 leaves them out, WAZA_TEST_SEED=seed of a failed test)
 # make tools   install what test-agents, test-browser, test-dashboard, test-doors and test-editors need
 # make docs-site  build the documentation as a site, check its links and search it in Chromium
@@ -57,7 +58,7 @@ installed    = $(if $(wildcard $(1)),$(2),$(3))
 PROGRAM     := $(CURDIR)/.bin/waza
 SOURCES     := cmd docs editors eval rpc runner
 
-.PHONY: all test build format vet lint lint-code lint-actions lint-deploy lint-docker lint-words linters missing unit race test-agents test-browser test-browsing test-dashboard test-doors test-editors test-crash tools bench bench-accept performance fuzz simulate scale docs docs-site newcomer pictures clean
+.PHONY: all test build format vet lint lint-code lint-actions lint-deploy lint-docker lint-words linters missing unit race test-agents test-browser test-browsing test-dashboard test-doors test-editors test-crash test-podman tools bench bench-accept performance fuzz simulate scale docs docs-site newcomer pictures clean
 .NOTPARALLEL:
 
 all: test build
@@ -184,6 +185,10 @@ tools:
 	@.ci/editors '$(EDITORS)'
 
 # A longer version of the crash tests of make test. The printed seed repeats a failure.
+test-podman:
+	$(GO) build -ldflags '-s -w' -o '$(PROGRAM)' ./cmd/waza
+	WAZA_TEST_PODMAN=1 WAZA_TEST_PROGRAM='$(PROGRAM)' $(GO) test -vet=off -count=1 -parallel 1 -timeout 30m -v -run '^TestPodmanScript$$' ./cmd/waza
+
 test-crash:
 	$(GO) build -ldflags '-s -w' -o '$(PROGRAM)' ./cmd/waza
 	WAZA_TEST_CRASH=$(CRASH) $(CRASHTEST) -v -run '^TestCrash|^TestAttackFullDiskOfFleet$$' $$(.ci/packages TestCrash)

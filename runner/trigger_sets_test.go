@@ -153,9 +153,9 @@ trigger_tests:
 	}
 	require.Equal(t, want, list(suite))
 
-	// The default looks at the whole trial, which an error leaves unknown.
+	// The default looks at the whole trial, which an error leaves unknown unless the use of the skill has decided.
 	for name, verdict := range map[string]string{
-		"should_trigger: skill fail": "error", "should_trigger: read skill": "passed", "should_trigger: read fail": "error",
+		"should_trigger: read skill": "passed", "should_trigger: read fail": "error",
 		"should_not_trigger: read skill": "failed", "should_not_trigger: read hang": "timeout", "should_not_trigger: read fail": "error",
 	} {
 		want[name] = verdict

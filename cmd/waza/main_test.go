@@ -74,8 +74,12 @@ func TestAttackScript(t *testing.T) {
 	testscript.Run(t, scripts("testdata/attack"))
 }
 
-// TestPodmanScript runs the scripts of testdata/podman with a real podman. It is skipped where podman does not run.
+// TestPodmanScript runs the scripts of testdata/podman with a real podman, which takes minutes. make test-podman runs it. It
+// is skipped where podman does not run.
 func TestPodmanScript(t *testing.T) {
+	if os.Getenv("WAZA_TEST_PODMAN") == "" {
+		t.Skip("skipped: it takes minutes; make test-podman runs it")
+	}
 	variables, err := sandboxtest.Podman(t.TempDir())
 	if err != nil {
 		t.Skip("skipped: podman runs no containers here: ", err)
