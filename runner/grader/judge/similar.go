@@ -50,8 +50,8 @@ var Similar = func() grader.Kind {
 type Embedding struct {
 	// Embedding model, such as text-embedding-3-small.
 	Model string `yaml:"model"`
-	// API of the embedding model: openai, which many servers have, or ollama, by default at $OLLAMA_BASE_URL, else at
-	// http://localhost:11434.
+	// API of the embedding model: openai, which many servers have, or ollama, by default at $OLLAMA_BASE_URL, else at port
+	// 11434 of localhost.
 	Provider string `yaml:"provider" jsonschema:"enum=openai,enum=ollama"`
 	// Where the embedding model is served, instead of the endpoint in config.
 	provider.Endpoint `yaml:",inline"`
