@@ -1,6 +1,7 @@
 package harbor
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
 
@@ -88,7 +89,7 @@ func (s *set) readRegistry(root *yaml.Node) {
 	for _, one := range dialect.Items(root) {
 		for _, task := range dialect.Items(decode.Lookup(one, "tasks")) {
 			at := decode.Follow(decode.Lookup(task, "path"))
-			name := text.Clip(dialect.TextOf(decode.Lookup(task, "name")), 80)
+			name := text.Clip(cmp.Or(dialect.TextOf(decode.Lookup(task, "name")), dialect.TextOf(at)), 80)
 			switch url := dialect.TextOf(decode.Lookup(task, "git_url")); {
 			case dialect.TextOf(at) == "":
 				s.fault(task, decode.CodeMissingField, "the task %q has no path", name)
@@ -98,7 +99,7 @@ func (s *set) readRegistry(root *yaml.Node) {
 					s.fault(task, decode.CodeUnavailable, "the task %q: %v", name, err)
 					continue
 				}
-				s.addIn(at, reach.At(filepath.Join(dir, taskFile)), filepath.FromSlash(dialect.TextOf(at)))
+				s.addIn(at, dir, reach.At(filepath.Join(dir, taskFile)), filepath.FromSlash(dialect.TextOf(at)))
 			default:
 				s.add(at, filepath.FromSlash(dialect.TextOf(at)))
 			}
@@ -124,15 +125,14 @@ func (s *set) readDataset(root *yaml.Node) {
 
 // add adds the task in the first of some folders that has one. Its files run on this machine, so it must
 // be in the repository of the set or, without one, in its directory.
-func (s *set) add(at *yaml.Node, folders ...string) { s.addIn(at, s.places, folders...) }
+func (s *set) add(at *yaml.Node, folders ...string) {
+	s.addIn(at, filepath.Dir(s.file), s.places, folders...)
+}
 
-// addIn is like add for folders that are relative to another directory.
-func (s *set) addIn(at *yaml.Node, places reach.Places, folders ...string) {
+// addIn is like add for folders that are relative to a directory with its places.
+func (s *set) addIn(at *yaml.Node, dir string, places reach.Places, folders ...string) {
 	for _, folder := range folders {
-		file := filepath.Join(filepath.Dir(s.file), folder, taskFile)
-		if places.Dir != s.places.Dir {
-			file = filepath.Join(places.Dir, folder, taskFile)
-		}
+		file := filepath.Join(dir, folder, taskFile)
 		switch {
 		case filepath.IsAbs(folder) || !files.Within(places.Root(), filepath.Join(places.Dir, folder, taskFile)):
 			s.fault(at, decode.CodeEscapingPath, "the folder %s is outside of the repository", text.Clip(filepath.ToSlash(folder), 200))
