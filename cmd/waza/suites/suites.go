@@ -20,6 +20,7 @@ import (
 	"waza/eval/discover"
 	"waza/eval/files"
 	"waza/eval/skill"
+	"waza/eval/text"
 	"waza/runner/repository"
 )
 
@@ -81,6 +82,10 @@ func find(to output.Streams, args []string, checkOut harbor.Checkout) (paths []s
 			paths = append(paths, tasks...)
 			continue
 		}
+		if err != nil && isPublished().MatchString(arg) {
+			return nil, nil, exit.Usagef("name its registry.json or dataset.toml, or the folder with its tasks",
+				"%s is no file; waza does not download sets that are published under a name and a version", output.Clean(arg))
+		}
 		if err != nil || !info.IsDir() {
 			paths = append(paths, arg) // loading it reports the problem
 			continue
@@ -113,6 +118,9 @@ func find(to output.Streams, args []string, checkOut harbor.Checkout) (paths []s
 	}
 	return dropRepeated(paths), heads, nil
 }
+
+// isPublished matches the name of a set of Harbor with its version, such as org/name@1.0.
+var isPublished = text.Pattern(`^[\w.-]+(/[\w.-]+)?@[\w.-]+$`)
 
 // ToRun is like [Find], without the suites of directories that only repeat others in another format. It
 // names those. It fetches the repositories that a registry.json names.
