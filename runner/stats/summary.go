@@ -45,7 +45,8 @@ func percentile(sorted []float64, q float64) float64 {
 		return sorted[len(sorted)-1]
 	}
 	part := place - float64(below)
-	return float64((1-part)*sorted[below]) + float64(part*sorted[below+1])
+	between := float64((1-part)*sorted[below]) + float64(part*sorted[below+1])
+	return clamp(between, sorted[below], sorted[below+1]) // products of the least numbers are 0
 }
 
 // sortedCopy returns the usable values in ascending order, so that results do not depend on the

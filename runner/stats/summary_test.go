@@ -93,6 +93,12 @@ func finite(values ...float64) bool {
 	return true
 }
 
+// Halves of the least number above 0 are 0.
+func TestMedianOfLeastNumbers(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, 5e-324, Describe([]float64{5e-324, 5e-324}).Median)
+}
+
 func TestNothingButNumbersLeaves(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
