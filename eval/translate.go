@@ -29,6 +29,10 @@ func (l *loader) translate(src *decode.Source) (translated *decode.Source, ok bo
 			l.Reportf(src, nil, decode.Error, decode.CodeOtherDialect, "%s", reason)
 			return nil, false
 		}
+		if reason := foreignJSON(src); reason != "" {
+			l.Reportf(src, nil, decode.Error, decode.CodeOtherDialect, "%s", reason)
+			return nil, false
+		}
 		return nil, true
 	}
 	l.suite.Format = d.Name
@@ -199,4 +203,20 @@ func endOf(n *yaml.Node) place {
 		}
 	}
 	return end
+}
+
+// foreignJSON returns the reason why a JSON file that no dialect recognizes is no suite; empty for files with a key of
+// an eval.yaml, whose faults are reported one by one.
+func foreignJSON(src *decode.Source) string {
+	root := decode.Follow(src.Root)
+	if filepath.Ext(src.Path) != ".json" || root == nil {
+		return ""
+	}
+	for _, key := range []string{"name", "tasks", "inputs", "config", "graders", "executor", "trigger_tests"} {
+		if decode.Lookup(root, key) != nil {
+			return ""
+		}
+	}
+	return "this is no suite that waza knows: it has neither cases with a prompt, as in skill evals, nor entries with a query and " +
+		"should_trigger, as in trigger sets"
 }

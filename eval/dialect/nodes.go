@@ -3,7 +3,9 @@ package dialect
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -182,4 +184,71 @@ func Pairs(n *yaml.Node) []decode.Pair {
 		pairs = append(pairs, decode.Pair{Key: n.Content[i], Value: decode.Follow(n.Content[i+1])})
 	}
 	return pairs
+}
+
+// SnakeKeys returns a node in whose maps the keys that are known have their names in snake_case: authors also write
+// expectedSkill and expected-skill for expected_skill. Files that have such names in maps of files keep them. It
+// returns the node itself if that changes nothing, and does not change it.
+func SnakeKeys(n *yaml.Node, known func(key string) bool) *yaml.Node {
+	return snakeKeys(n, known, maxSnakeDepth)
+}
+
+// maxSnakeDepth limits the depth of maps in which [SnakeKeys] looks: a file, a list, a case, a list, a check and
+// its options.
+const maxSnakeDepth = 8
+
+func snakeKeys(n *yaml.Node, known func(string) bool, depth int) *yaml.Node {
+	if n == nil || depth == 0 || n.Kind != yaml.MappingNode && n.Kind != yaml.SequenceNode {
+		return n
+	}
+	content := n.Content
+	changed := false
+	set := func(i int, to *yaml.Node) {
+		if !changed {
+			content, changed = slices.Clone(content), true
+		}
+		content[i] = to
+	}
+	isMap := n.Kind == yaml.MappingNode
+	for i, child := range n.Content {
+		if isMap && i%2 == 0 {
+			if name := Snake(child.Value); name != child.Value && known(name) && !known(child.Value) && decode.Lookup(n, name) == nil {
+				key := *child
+				key.Value = name
+				set(i, &key)
+			}
+			continue
+		}
+		if isMap && n.Content[i-1].Value == "files" {
+			continue
+		}
+		if to := snakeKeys(child, known, depth-1); to != child { // not in aliases, which can be many
+			set(i, to)
+		}
+	}
+	if !changed {
+		return n
+	}
+	node := *n
+	node.Content = content
+	return &node
+}
+
+// Snake returns a name in snake_case: expected_skill for expectedSkill and expected-skill.
+func Snake(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		switch {
+		case r == '-' || r == ' ':
+			b.WriteByte('_')
+		case 'A' <= r && r <= 'Z':
+			if i > 0 && name[i-1] >= 'a' && name[i-1] <= 'z' {
+				b.WriteByte('_')
+			}
+			b.WriteRune(r - 'A' + 'a')
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }

@@ -19,7 +19,7 @@ import (
 	"waza/eval/text"
 )
 
-var fileName = text.Pattern(`^(trigger[-_]?evals?|evals?[-_]?triggers?|eval_set|routing([-_].*)?)\.json$`)
+var fileName = text.Pattern(`^(triggers?([-_]?(evals?|queries|tests?|cases|prompts|set))?([-_].*)?|(.*[-_])?triggers?|eval[-_]set|routing([-_].*)?)\.json$`)
 
 // writtenName is the usual name of a file that waza writes.
 const writtenName = "trigger-evals.json"
@@ -44,26 +44,31 @@ func isNamed(file string) bool { return fileName().MatchString(path.Base(filepat
 
 // Keys of a file and of an entry.
 var (
-	listKeys    = []string{"cases", "queries", "evals", "tests", "entries"}
-	promptKeys  = []string{"query", "prompt", "input"}
-	signKeys    = []string{"should_trigger", "shouldTrigger", "should_activate", "expect_trigger"}
+	listKeys    = []string{"cases", "queries", "evals", "tests", "test_cases", "entries", "trigger_tests", "trigger_cases", "prompts"}
+	promptKeys  = []string{"query", "prompt", "input", "q", "question", "utterance"}
+	signKeys    = []string{"should_trigger", "should_activate", "expect_trigger"}
 	expectKeys  = []string{"expected", "expect", "expected_trigger", "trigger", "label"} // signs, if their value is one
 	subjectKeys = []string{"skill", "skill_name", "target", "target_skill"}
-	routeKeys   = []string{"expected_skill", "expected_primary"}
-	choiceKeys  = []string{"acceptable", "should_not_trigger"}
+	routeKeys   = []string{"expected_skill", "expected_primary", "expected_skills", "expected_route"}
+	choiceKeys  = []string{"acceptable", "should_not_trigger", "allowed_skills", "forbidden_skills"}
 	reasonKeys  = []string{"reason", "rationale", "note", "_comment"}
 	ignoredKeys = []string{"id", "name", "tags", "area", "category", "notes", "comment", "split", "type", "difficulty", "priority"}
-	fileKeys    = []string{"skill_name", "skill", "name", "description", "version", "schema", "$schema", "pass_threshold", "threshold", "_comment", "notes"}
+	fileKeys    = []string{"skill_name", "skill", "name", "description", "version", "schema", "$schema", "pass_threshold", "threshold", "_comment", "note", "notes", "schema_version", "meta", "purpose"}
 )
 
 // listPairs are the keys of two lists, one for each sign. Only the first pair means the same in a file of any name.
 var listPairs = [][2]string{
 	{"should_trigger", "should_not_trigger"}, {"positive", "negative"}, {"positives", "negatives"}, {"trigger", "no_trigger"},
 	{"should_trigger_prompts", "should_not_trigger_prompts"}, {"positive_cases", "negative_cases"},
+	{"positive_prompts", "negative_prompts"}, {"should_activate", "should_not_activate"}, {"should", "should_not"},
+	{"must_trigger", "must_not_trigger"},
 }
 
 // statementKeys are keys of skill evals. A file with them is not only a trigger set.
-var statementKeys = []string{"assertions", "expectations", "checks", "expected_behavior"}
+var statementKeys = []string{
+	"assertions", "expectations", "checks", "expected_behavior", "expected_behaviors", "must_include", "must_mention", "must_contain",
+	"must_have", "must_not_include", "rubric", "criteria", "success_criteria", "acceptance_criteria", "pass_criteria", "scorers",
+}
 
 func entriesOf(root *yaml.Node) []*yaml.Node { return dialect.Entries(root, listKeys) }
 
@@ -78,7 +83,8 @@ func lookup(n *yaml.Node, keys []string) (key string, value *yaml.Node) {
 
 // recognizes reports whether a file is a trigger set. named means that the name of the file says so.
 func recognizes(root *yaml.Node, named bool) bool {
-	if positive, _ := twoLists(root, named); positive != nil {
+	root = normal(root)
+	if positive, _ := twoLists(root, named); positive != nil || len(groupsOf(root, named)) > 0 {
 		return true
 	}
 	entries := entriesOf(root)
@@ -95,6 +101,7 @@ func recognizes(root *yaml.Node, named bool) bool {
 
 // refuses returns why a file with signs and without queries is no trigger set.
 func refuses(root *yaml.Node) string {
+	root = normal(root)
 	for _, e := range entriesOf(root) {
 		_, prompt := lookup(e, promptKeys)
 		if _, sign := lookup(e, signKeys); sign != nil && !decode.IsText(prompt) {
@@ -107,6 +114,7 @@ func refuses(root *yaml.Node) string {
 // placed reports whether a file is a trigger set at its path. The values true and yes of the key expected can
 // be answers, so the name of the file decides about them.
 func placed(file string, root *yaml.Node) bool {
+	root = normal(root)
 	return isNamed(file) || recognizes(root, false) && !slices.ContainsFunc(entriesOf(root), func(e *yaml.Node) bool {
 		key, sign := signOf(e, false)
 		return slices.Contains(expectKeys, key) && !dialect.NamesTrigger(sign)
@@ -136,7 +144,7 @@ func meaningOf(n *yaml.Node) (should, ok bool) {
 	switch strings.ToLower(n.Value) {
 	case "positive", "activate":
 		return true, true
-	case "negative", "skip":
+	case "negative", "skip", "not":
 		return false, true
 	}
 	return false, false
@@ -160,12 +168,19 @@ func isRoute(e *yaml.Node) bool {
 // twoLists returns the lists of a file that has one for each sign.
 func twoLists(root *yaml.Node, named bool) (positive, negative *yaml.Node) {
 	for i, pair := range listPairs {
-		positive, negative = decode.Follow(decode.Lookup(root, pair[0])), decode.Follow(decode.Lookup(root, pair[1]))
-		if (i == 0 || named) && positive != nil && negative != nil && positive.Kind == yaml.SequenceNode && negative.Kind == yaml.SequenceNode {
+		positive, negative = listIn(root, pair[0]), listIn(root, pair[1])
+		if (i == 0 || named) && positive != nil && negative != nil {
 			return positive, negative
 		}
 	}
 	return nil, nil
+}
+
+func listIn(n *yaml.Node, key string) *yaml.Node {
+	if list := decode.Follow(decode.Lookup(n, key)); list != nil && list.Kind == yaml.SequenceNode {
+		return list
+	}
+	return nil
 }
 
 // translator translates one file.
@@ -198,7 +213,7 @@ const (
 
 func translate(t *dialect.Translation) {
 	tr := &translator{
-		Translation: t, root: decode.Follow(t.Source.Root), tests: dialect.NewMap(t.Source.Root),
+		Translation: t, root: normal(t.Source.Root), tests: dialect.NewMap(t.Source.Root),
 		named: isNamed(t.Source.Path), unknown: map[string]bool{}, prompts: map[key]*prompt{},
 	}
 	suite := dialect.NewMap(tr.root)
@@ -231,6 +246,9 @@ func translate(t *dialect.Translation) {
 	suite.Set("config", config.Node)
 	if tr.root.Kind == yaml.MappingNode {
 		known := slices.Concat(fileKeys, listKeys, signKeys)
+		for _, g := range groupsOf(tr.root, tr.named) {
+			known = append(known, "skills", dialect.TextOf(g.skill)) // those of a list are no keys
+		}
 		for _, pair := range listPairs {
 			known = append(known, pair[0], pair[1])
 		}
@@ -288,26 +306,31 @@ func (tr *translator) warnUnknown(n *yaml.Node, known []string) {
 
 func (tr *translator) addAll() {
 	if positive, negative := twoLists(tr.root, tr.named); positive != nil {
-		for _, e := range dialect.Items(positive) {
-			tr.addSigned(e, true)
-		}
-		for _, e := range dialect.Items(negative) {
-			tr.addSigned(e, false)
+		tr.addSigned(positive, true, nil)
+		tr.addSigned(negative, false, nil)
+		return
+	}
+	if groups := groupsOf(tr.root, tr.named); len(groups) > 0 {
+		for _, g := range groups {
+			tr.addGroup(g)
 		}
 		return
 	}
 	for _, e := range entriesOf(tr.root) {
-		if c, ok := tr.choiceOf(e); ok {
+		for _, c := range tr.choicesOf(e) {
 			tr.add(e, c)
 		}
 	}
 }
 
-// addSigned adds an entry of a file with two lists.
-func (tr *translator) addSigned(e *yaml.Node, should bool) {
-	c := choice{should: should}
-	if subject, ok := tr.subjectOf(e); ok && tr.setSubject(&c, subject) {
-		tr.add(e, c)
+// addSigned adds the entries of a list whose key is their sign. They are about the skill if they name no other; nil
+// means the skill of the file.
+func (tr *translator) addSigned(list *yaml.Node, should bool, skill *yaml.Node) {
+	for _, e := range dialect.Items(list) {
+		c := choice{should: should}
+		if subject, ok := tr.subjectOf(e); ok && tr.setSubject(&c, cmp.Or(subject, skill)) {
+			tr.add(e, c)
+		}
 	}
 }
 
@@ -322,6 +345,46 @@ type choice struct {
 	acceptable, forbidden *yaml.Node
 }
 
+// choicesOf returns the choices that an entry expects: several if it expects the use of several skills. Each of them
+// is a test of its own, because a test is about one skill.
+func (tr *translator) choicesOf(e *yaml.Node) (choices []choice) {
+	key, sign := signOf(e, tr.named)
+	if sign == nil || sign.Kind != yaml.SequenceNode || !slices.Contains(routeKeys, key) {
+		if c, ok := tr.choiceOf(e); ok {
+			choices = append(choices, c)
+		}
+		return choices
+	}
+	forbidden := tr.forbidden(e)
+	for _, name := range dialect.Items(tr.names(e, key)) {
+		choices = append(choices, choice{should: true, skill: name, subject: name.Value, forbidden: forbidden})
+	}
+	if len(choices) > 0 || len(sign.Content) > 0 {
+		return choices
+	}
+	allowed := tr.names(e, "allowed_skills")
+	switch {
+	case allowed == nil:
+		return []choice{{forbidden: forbidden}}
+	case forbidden == nil:
+		tr.Reportf(tr.Source, allowed, decode.Error, decode.CodeInvalidValue,
+			"allowed_skills without a skill in %s needs forbidden_skills", key)
+		return nil
+	}
+	// The agent may use a skill, so only those that are forbidden decide.
+	items := dialect.Items(forbidden)
+	c := choice{skill: items[0], subject: items[0].Value}
+	if len(items) > 1 {
+		c.forbidden = dialect.List(forbidden, items[1:]...)
+	}
+	return []choice{c}
+}
+
+// forbidden returns the skills that an entry forbids; nil for none.
+func (tr *translator) forbidden(e *yaml.Node) *yaml.Node {
+	return cmp.Or(tr.names(e, "should_not_trigger"), tr.names(e, "forbidden_skills"))
+}
+
 // choiceOf returns the choice that an entry expects. It reports an entry that expects none.
 func (tr *translator) choiceOf(e *yaml.Node) (c choice, ok bool) {
 	subject, ok := tr.subjectOf(e)
@@ -329,7 +392,7 @@ func (tr *translator) choiceOf(e *yaml.Node) (c choice, ok bool) {
 		return c, false
 	}
 	key, sign := signOf(e, tr.named)
-	c.acceptable, c.forbidden = tr.names(e, "acceptable"), tr.names(e, "should_not_trigger")
+	c.acceptable, c.forbidden = tr.names(e, "acceptable"), tr.forbidden(e)
 	should, isSign := meaningOf(sign)
 	isRouteKey := slices.Contains(routeKeys, key)
 	switch {
@@ -342,6 +405,9 @@ func (tr *translator) choiceOf(e *yaml.Node) (c choice, ok bool) {
 			return c, false
 		}
 	case decode.IsNull(sign), decode.IsText(sign) && isNone(sign): // no skill is expected
+	case isRouteKey && decode.IsText(sign) && notSkill().MatchString(sign.Value):
+		c.skill = dialect.Scalar(sign, notSkill().FindStringSubmatch(sign.Value)[1])
+		subject = c.skill
 	case decode.IsText(sign) && sign.Value != "":
 		c.should, c.skill = true, sign
 	default:
@@ -392,6 +458,8 @@ func (tr *translator) namesSkills() bool {
 	positive, _ := twoLists(tr.root, tr.named)
 	if positive != nil {
 		entries = dialect.Items(positive)
+	} else if len(groupsOf(tr.root, tr.named)) > 0 {
+		return true
 	}
 	return !slices.ContainsFunc(entries, func(e *yaml.Node) bool {
 		should := positive != nil
@@ -403,6 +471,9 @@ func (tr *translator) namesSkills() bool {
 		return should && (!decode.IsText(subject) || subject.Value == "")
 	})
 }
+
+// notSkill matches a route that is any but one skill.
+var notSkill = text.Pattern(`^(?:not|NOT|Not|!) ?(\S+)$`)
 
 // names returns the skills that a key of an entry names, a text or a list, as a list; nil for none.
 func (tr *translator) names(e *yaml.Node, key string) *yaml.Node {
@@ -443,7 +514,7 @@ func (tr *translator) add(e *yaml.Node, c choice) {
 		tr.warnUnknown(e, slices.Concat([]string{key}, promptKeys, signKeys, routeKeys, subjectKeys, reasonKeys, choiceKeys, ignoredKeys))
 	}
 	if text == "" {
-		tr.Reportf(tr.Source, e, decode.Error, decode.CodeMissingPrompt, "an entry needs a query")
+		tr.Reportf(tr.Source, e, decode.Warning, decode.CodeMissingPrompt, "this entry has no query and is left out")
 		return
 	}
 	id := key{cmp.Or(c.subject, tr.skill), text}
