@@ -1,6 +1,7 @@
 package skillevals
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -106,6 +107,14 @@ func (c *caseTranslator) addInput() *yaml.Node {
 		found, _ := c.find(name)
 		return name != "" && found != ""
 	}
+	if decode.IsText(n) && strings.ContainsAny(strings.TrimSpace(n.Value), " \n") && !isFile(n) {
+		c.material = n.Value
+		if !c.unknown["input"] {
+			c.unknown["input"] = true
+			c.Reportf(c.Source, n, decode.Warning, decode.CodeOtherMeaning, "the agent gets the text of input after the prompt")
+		}
+		return nil
+	}
 	if len(items) == 0 || slices.ContainsFunc(items, func(item *yaml.Node) bool { return !isFile(item) }) {
 		c.block(n, "the case has a prompt and an input that names no file, and waza does not know how the agent gets both", "")
 		return nil
@@ -113,11 +122,30 @@ func (c *caseTranslator) addInput() *yaml.Node {
 	return n
 }
 
+// fixtureKeys are keys of files of a case that can also have another meaning, such as the name of a setup.
+var fixtureKeys = []string{"fixture", "fixtures", "fixture_file", "attachments", "context_files"}
+
+// fixtures returns the values of fixtureKeys that only name files that exist.
+func (c *caseTranslator) fixtures() (values []*yaml.Node) {
+	for _, key := range fixtureKeys {
+		list := textsOf(cmp.Or(decode.Follow(decode.Lookup(c.node, key)), dialect.List(nil)))
+		if len(list.Content) == 0 || slices.ContainsFunc(dialect.Items(list), func(n *yaml.Node) bool { found, _ := c.find(n.Value); return found == "" }) {
+			continue
+		}
+		c.read[key] = true
+		values = append(values, list)
+	}
+	return values
+}
+
 // addFiles sets the files of the workspace. It returns their names for the prompt.
 func (c *caseTranslator) addFiles() (names []string) {
 	list := dialect.List(c.node)
 	for _, key := range filesKeys {
 		names = append(names, c.filesOf(c.get(key), list)...)
+	}
+	for _, n := range c.fixtures() {
+		names = append(names, c.filesOf(n, list)...)
 	}
 	if c.get("prompt") != nil {
 		names = append(names, c.filesOf(c.addInput(), list)...)

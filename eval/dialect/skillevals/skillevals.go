@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -23,10 +24,12 @@ const writtenName = "evals.json"
 // Dialect returns the dialect.
 func Dialect() *dialect.Dialect {
 	return &dialect.Dialect{
-		Name:  "skill-evals",
-		Named: func(file string) bool { return path.Base(file) == "evals.json" },
+		Name: "skill-evals",
+		Named: func(file string) bool {
+			return path.Base(file) == "evals.json" || strings.HasSuffix(file, "evals/evals.yaml") || strings.HasSuffix(file, "evals/evals.yml")
+		},
 		Recognizes: func(root *yaml.Node) bool {
-			return !ofPromptfoo(root) && slices.ContainsFunc(casesOf(root), hasPrompt)
+			return !ofPromptfoo(root) && slices.ContainsFunc(casesOf(normal(root)), hasPrompt)
 		},
 		Placed: func(file string, _ *yaml.Node) bool {
 			return !strings.HasPrefix(filepath.Base(file), "promptfooconfig")
@@ -49,8 +52,41 @@ func Dialect() *dialect.Dialect {
 // listKeys are the keys of the list of cases, see [listsOf].
 var listKeys = []string{"evals", "cases", "test_cases", "evaluations", "tests", "queries"}
 
-// promptKeys are the keys of the prompt of a case, the preferred one first.
-var promptKeys = []string{"prompt", "input", "query"}
+// promptKeys are the keys of the prompt of a case, the preferred one first. turnKeys are those of a list of messages.
+// A weak key can also be part of a case of another tool, such as a question about documents, so it is only that of
+// a prompt beside checks or the name of a skill.
+var (
+	promptKeys     = []string{"prompt", "input", "query", "user_prompt", "user_message", "user_input"}
+	turnKeys       = []string{"turns", "messages", "conversation", "query_flow", "prompts", "queries"}
+	weakPromptKeys = []string{"question", "task", "message", "utterance", "request"}
+)
+
+// promptKeysOf returns the keys that can be that of the prompt of a case.
+func promptKeysOf(c *yaml.Node) []string {
+	keys := slices.Concat(promptKeys, turnKeys)
+	if hasAny(c, expectedSkillKeys) || hasAny(c, caseSkillKeys) || slices.ContainsFunc(statementKeys, func(k statementKey) bool { return decode.Lookup(c, k.name) != nil }) {
+		keys = append(keys, weakPromptKeys...)
+	}
+	return keys
+}
+
+func hasAny(n *yaml.Node, keys []string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return decode.Lookup(n, key) != nil })
+}
+
+// normal returns a file with the names of keys that this package knows.
+func normal(root *yaml.Node) *yaml.Node {
+	return dialect.SnakeKeys(decode.Follow(root), func(key string) bool {
+		return slices.Contains(knownKeys(), key) || slices.ContainsFunc(statementKeys, func(k statementKey) bool { return k.name == key })
+	})
+}
+
+// knownKeys are the keys of files, cases and checks besides [statementKeys].
+var knownKeys = sync.OnceValue(func() []string {
+	return slices.Concat(listKeys, moreKeys, promptKeys, turnKeys, weakPromptKeys, fileKeys, thresholdKeys, filesKeys, labelKeys,
+		textKeys, optionKeys, expectedSkillKeys, caseSkillKeys, subjectKeys,
+		[]string{"expected_output", "expected", "should_trigger", "prompt_file", "eval_id", "eval_name", "forbidden_skills"})
+})
 
 // ofPromptfoo reports whether a file has keys that files of promptfoo have besides their tests.
 func ofPromptfoo(root *yaml.Node) bool {
@@ -82,7 +118,7 @@ func listsOf(root *yaml.Node) (cases []*yaml.Node, keys []string) {
 }
 
 func hasPrompt(c *yaml.Node) bool {
-	for _, key := range promptKeys {
+	for _, key := range promptKeysOf(c) {
 		if n := decode.Follow(decode.Lookup(c, key)); decode.IsText(n) || n != nil && n.Kind == yaml.SequenceNode {
 			return true
 		}

@@ -1,6 +1,7 @@
 package skillevals
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -20,6 +21,8 @@ type statementKey struct {
 	name   string
 	prefix string // of items that are fragments instead of sentences
 	absent bool   // the statement passes if the result lacks the thing
+	path   string // the keys of maps above the items, with ", " after each
+	kind   string // the type of items without a type that are patterns; empty if items are statements
 }
 
 // statementKeys are the names that authors gave to lists of statements. Both definitions mean the
@@ -48,6 +51,12 @@ var statementKeys = []statementKey{
 	{name: "scorers"},
 	{name: "evaluation_criteria"},
 	{name: "must_include", prefix: "The result includes: "},
+	{name: "must_mention", prefix: "The result mentions: "},
+	{name: "should_mention", prefix: "The result mentions: "},
+	{name: "must_match", kind: "regex"},
+	{name: "should_match", kind: "regex"},
+	{name: "must_not_match", kind: "regex", absent: true},
+	{name: "should_not_match", kind: "regex", absent: true},
 	{name: "must_contain", prefix: "The result contains: "},
 	{name: "should_contain", prefix: "The result contains: "},
 	{name: "expected_topics", prefix: "The result covers: "},
@@ -68,13 +77,23 @@ var statementKeys = []statementKey{
 	{name: "should_not_include", absent: true},
 	{name: "flags_to_avoid", absent: true},
 	{name: "avoid_behaviors", absent: true},
+	{name: "must_avoid", absent: true},
+	{name: "should_avoid", absent: true},
+	{name: "must_not_mention", prefix: "The result mentions: ", absent: true},
+	{name: "should_not_mention", prefix: "The result mentions: ", absent: true},
+	{name: "red_flags", absent: true},
+	{name: "anti_patterns", absent: true},
+	{name: "fail_if", absent: true},
+	{name: "failure_conditions", absent: true},
+	{name: "negative_assertions", absent: true},
+	{name: "negative_expectations", absent: true},
 }
 
 // labelsOfItems are keys of items of statements that describe them to people.
-var labelsOfItems = []string{"category", "severity", "priority", "note", "notes", "reason", "rationale"}
+var labelsOfItems = []string{"category", "severity", "priority", "note", "notes", "reason", "rationale", "why", "kind"}
 
 // textKeys are the keys of the text of an item for a judge, the preferred one first.
-var textKeys = []string{"text", "description", "statement", "criterion", "criteria", "check", "assertion", "expectation", "rubric", "question", "pass_if", "prompt"}
+var textKeys = []string{"text", "statement", "criterion", "assertion", "expectation", "pass_if", "description", "criteria", "check", "rubric", "question", "prompt"}
 
 // valueKeys are the keys of the texts that a check looks for, see [valuesOf].
 var valueKeys = []string{"value", "values", "pattern", "patterns", "needle", "substring", "text"}
@@ -83,11 +102,59 @@ var valueKeys = []string{"value", "values", "pattern", "patterns", "needle", "su
 var kinds = []string{
 	"contains", "contains_all", "output_contains", "not_contains", "output_not_contains", "contains_any",
 	"regex", "matches", "output_matches", "not_regex", "not_matches", "output_not_matches",
-	"file_exists", "file_not_exists", "file_contains", "file_not_contains",
+	"file_exists", "file_not_exists", "file_contains", "file_not_contains", "file_matches", "file_not_matches",
 }
 
 // kindOf returns the name of a type in [kinds]; other names are returned as they are.
 func kindOf(name string) string { return strings.ReplaceAll(name, "-", "_") }
+
+// typeAliases are other names of types.
+var typeAliases = map[string]string{
+	"regex_match": "regex", "regexp": "regex", "matches_regex": "regex", "not_regex_match": "not_regex", "regex_not_match": "not_regex",
+	"includes": "contains", "string_contains": "contains", "text_contains": "contains", "contains_text": "contains",
+	"excludes": "not_contains", "not_includes": "not_contains", "does_not_contain": "not_contains", "absent": "not_contains",
+	"file_regex": "file_matches", "file_match": "file_matches", "file_regex_match": "file_matches",
+}
+
+// typeOf returns the type of a check as in [kinds]; other types are returned as they are. A check of a text whose
+// target is a file is one of that file.
+func typeOf(spec *yaml.Node) string {
+	kind := kindOf(textIn(spec, "type"))
+	if kind == "" && textIn(spec, "pattern") != "" {
+		kind = "regex"
+	}
+	if alias := typeAliases[kind]; alias != "" {
+		kind = alias
+	}
+	if fileOf(spec) == nil {
+		return kind
+	}
+	if file := ofFiles[kind]; file != "" {
+		return file
+	}
+	return kind
+}
+
+// ofFiles are the checks of files for those of texts.
+var ofFiles = map[string]string{
+	"contains": "file_contains", "not_contains": "file_not_contains", "regex": "file_matches", "matches": "file_matches",
+	"not_regex": "file_not_matches", "not_matches": "file_not_matches",
+}
+
+// fileKeysOfItems are the keys of the file of a check.
+var fileKeysOfItems = []string{"path", "file", "file_path", "filename"}
+
+// fileOf returns the node with the file of a check: its path, or the file of its target; nil without one.
+func fileOf(spec *yaml.Node) *yaml.Node {
+	for _, n := range []*yaml.Node{spec, decode.Follow(decode.Lookup(spec, "target"))} {
+		for _, key := range fileKeysOfItems {
+			if file := decode.Follow(decode.Lookup(n, key)); decode.IsText(file) && file.Value != "" {
+				return file
+			}
+		}
+	}
+	return nil
+}
 
 // hasStatements reports whether a case lists statements or checks.
 func (c *caseTranslator) hasStatements() bool {
@@ -137,6 +204,9 @@ func (c *caseTranslator) graders() []*yaml.Node {
 	}
 	c.addOthers(&j)
 	if len(j.list.Content) > 0 {
+		slices.SortStableFunc(j.list.Content, func(a, b *yaml.Node) int { // a file has them in two lists
+			return cmp.Compare(len(dialect.TextOf(decode.Lookup(a, "absent"))), len(dialect.TextOf(decode.Lookup(b, "absent"))))
+		})
 		config := dialect.NewMap(c.node)
 		config.Set("statements", j.list)
 		if decode.IsText(expected) && expected.Value != "" {
@@ -156,10 +226,10 @@ func (c *caseTranslator) graders() []*yaml.Node {
 
 // Names of keys without a definition that say how a result should be, or should not be.
 var (
-	otherKey  = text.Pattern(`^(expected?|must|should|required?)_|_(criteria|assertions|expectations|requirements|behaviou?rs?)$`)
-	absentKey = text.Pattern(`^(must_not|should_not|forbidden|avoid|disallowed|prohibited)(_|$)|_to_avoid$`)
+	otherKey  = text.Pattern(`^(expected?|must|should|required?)_|_(criteria|assertions|expectations|requirements|behaviou?rs?|checks)$`)
+	absentKey = text.Pattern(`^((must|should|do|does)_(not|never|avoid)|never|forbidden|avoid|disallowed|prohibited|banned|unexpected|unwanted)(_|$)|_to_avoid$`)
 	// otherUses are keys with another meaning.
-	otherUses = text.Pattern(`^(expected_output|expected_skills?|expected_primary|should_trigger|should_not_trigger|required_tools|required_env)$`)
+	otherUses = text.Pattern(`^(expected_output|expected_skills?|forbidden_skills?|expected_primary|should_trigger|should_not_trigger|required_tools|required_env)$`)
 )
 
 // addOthers lets the judge decide keys that no definition describes, by their texts. Without it, the case would pass
@@ -167,19 +237,30 @@ var (
 func (c *caseTranslator) addOthers(j *judged) {
 	for _, p := range dialect.Pairs(c.node) {
 		key, value := p.Key.Value, decode.Follow(p.Value)
-		absent := absentKey().MatchString(key)
-		if c.read[key] || !absent && !otherKey().MatchString(key) || otherUses().MatchString(key) || decode.IsNull(value) {
+		name := dialect.Snake(key)
+		absent := absentKey().MatchString(name)
+		if c.read[key] || !absent && !otherKey().MatchString(name) || otherUses().MatchString(name) || decode.IsNull(value) {
 			continue
 		}
 		items := dialect.Items(value)
 		if value.Kind == yaml.ScalarNode {
 			items = []*yaml.Node{value}
 		}
+		if texts := textsOf(value); anyOfKey().MatchString(name) && len(texts.Content) > 0 && len(texts.Content) == len(items) {
+			items = []*yaml.Node{oneOfTexts(texts)}
+		}
 		for _, item := range items {
+			if texts := textsOf(item); item.Kind == yaml.SequenceNode && len(texts.Content) > 0 {
+				item = oneOfTexts(texts)
+			}
 			if item.Kind == yaml.ScalarNode {
 				item = dialect.Scalar(item, dialect.TextOf(item))
 			}
-			c.addStatement(j, item, "", statementKey{name: key, prefix: fmt.Sprintf("The result fits %q: ", key), absent: absent})
+			if absent && !isBool(item) { // without the key, which would be a second negation
+				c.addStatement(j, item, key, statementKey{name: key, absent: true})
+				continue
+			}
+			c.addStatement(j, item, "", statementKey{name: key, prefix: fmt.Sprintf("The result fits %q: ", key)})
 		}
 		if len(items) == 0 { // warnUnknown reports it
 			continue
@@ -191,6 +272,10 @@ func (c *caseTranslator) addOthers(j *judged) {
 				"key %q is unknown in skill evals; a judge decides whether the result fits it", text.Clip(key, 60))
 		}
 	}
+}
+
+func isBool(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && (n.Value == "true" || n.Value == "false")
 }
 
 // statementsName is the name of the grader of all statements of a case.
@@ -260,20 +345,39 @@ func (c *caseTranslator) addItems(j *judged, checks *checkList, n *yaml.Node, k 
 		return
 	}
 	for _, p := range dialect.Pairs(n) {
-		of := k
+		of, isKey := k, false
 		if i := slices.IndexFunc(statementKeys, func(known statementKey) bool { return known.name == p.Key.Value }); i >= 0 {
-			of = statementKeys[i]
-			of.absent = of.absent != k.absent
+			of, isKey = statementKeys[i], true
+			of.absent, of.path = of.absent != k.absent, k.path
 		}
 		switch v := p.Value; {
 		case v.Kind == yaml.SequenceNode:
+			if !isKey && hasFragments(v) {
+				of.prefix += k.path + p.Key.Value + ": "
+			}
 			c.addItems(j, checks, v, of)
+		case v.Kind == yaml.MappingNode && !isItem(v):
+			if !isKey {
+				of.path += p.Key.Value + ", "
+			}
+			c.addItems(j, checks, v, of)
+		case !isKey && v.Kind == yaml.ScalarNode && !decode.IsNull(v) && (!decode.IsText(v) || isFragment(v)):
+			// The key is a part of the statement: {"format": "html", "has_tests": true}.
+			c.addItem(j, checks, dialect.Scalar(v, k.path+p.Key.Value+": "+v.Value), "", of)
 		case v.Kind == yaml.MappingNode || decode.IsText(v) || decode.IsNull(v):
 			c.addItem(j, checks, v, p.Key.Value, of)
 		default:
 			c.block(v, fmt.Sprintf("line %d: %s has the value %s, which waza cannot check", v.Line, text.Clip(p.Key.Value, 60), decode.Describe(v)), "")
 		}
 	}
+}
+
+// isFragment reports whether a text says too little to be a statement.
+func isFragment(n *yaml.Node) bool { return decode.IsText(n) && len(strings.Fields(n.Value)) < 3 }
+
+// hasFragments reports whether no item of a list says enough to be a statement.
+func hasFragments(list *yaml.Node) bool {
+	return !slices.ContainsFunc(dialect.Items(list), func(n *yaml.Node) bool { return !isFragment(n) })
 }
 
 // isItem reports whether a map is one statement or check, not a map of them.
@@ -287,6 +391,13 @@ func isItem(n *yaml.Node) bool {
 
 // addItem adds one item: checks that code decides, or else a statement.
 func (c *caseTranslator) addItem(j *judged, checks *checkList, item *yaml.Node, label string, k statementKey) {
+	if c.isLeftOut(item) {
+		return
+	}
+	item = withKind(item, k.kind)
+	if texts := textsOf(item); item.Kind == yaml.SequenceNode && len(texts.Content) > 0 {
+		item = oneOfTexts(texts) // ["a", "b"] among texts means one of them
+	}
 	decided := c.checks(item, k)
 	for _, check := range decided {
 		checks.add(check)
@@ -299,9 +410,58 @@ func (c *caseTranslator) addItem(j *judged, checks *checkList, item *yaml.Node, 
 	}
 }
 
+// withKind returns an item whose type is given by its key: a text is the value of the check. Others are returned as
+// they are.
+func withKind(item *yaml.Node, kind string) *yaml.Node {
+	switch {
+	case kind == "":
+		return item
+	case decode.IsText(item):
+		m := dialect.NewMap(item)
+		m.Set("type", dialect.Scalar(item, kind))
+		m.Set("pattern", item)
+		return m.Node
+	case item.Kind == yaml.MappingNode && decode.Lookup(item, "type") == nil:
+		m := dialect.NewMap(item)
+		m.Set("type", dialect.Scalar(item, kind))
+		m.Node.Content = append(m.Node.Content, item.Content...)
+		return m.Node
+	}
+	return item
+}
+
+// anyOfKey matches keys of which one item is enough.
+var anyOfKey = text.Pattern(`_(any|either|one)(_of)?$`)
+
+// oneOfTexts returns the words for one of several texts.
+func oneOfTexts(list *yaml.Node) *yaml.Node {
+	var texts []string
+	for _, n := range dialect.Items(list) {
+		texts = append(texts, n.Value)
+	}
+	return dialect.Scalar(list, strings.Join(texts, " or "))
+}
+
+// leftOutKeys are keys of items that their authors do not check any more.
+var leftOutKeys = []string{"retired", "skip", "skipped", "disabled", "deprecated"}
+
+// isLeftOut reports whether the author of an item left it out, and warns.
+func (c *caseTranslator) isLeftOut(item *yaml.Node) bool {
+	for _, key := range leftOutKeys {
+		n := decode.Follow(decode.Lookup(item, key))
+		if n == nil || decode.IsNull(n) || n.Kind != yaml.ScalarNode || n.Value == "" || n.Value == "false" {
+			continue
+		}
+		c.Reportf(c.Source, n, decode.Warning, decode.CodeNoEffect, "this check is left out, because its key %s says so", key)
+		return true
+	}
+	return false
+}
+
 // warnUnknownOfItem reports keys of an item that have no effect.
 func (c *caseTranslator) warnUnknownOfItem(item *yaml.Node) {
-	known := slices.Concat(labelsOfItems, textKeys, valueKeys, optionKeys, []string{"name", "id", "dimension", "cmd", "type", "groups", "forbidden", "points", "path"})
+	known := slices.Concat(labelsOfItems, textKeys, valueKeys, optionKeys, leftOutKeys, fileKeysOfItems,
+		[]string{"name", "id", "dimension", "cmd", "type", "groups", "forbidden", "points", "target"})
 	for _, p := range dialect.Pairs(item) {
 		if slices.Contains(kinds, kindOf(p.Key.Value)) {
 			known = append(known, p.Key.Value)
@@ -320,7 +480,7 @@ func checkOf(item *yaml.Node) *yaml.Node {
 
 // undecidedKeys returns the keys of an item's own check that code does not read.
 func undecidedKeys(item *yaml.Node) (keys []string) {
-	known := slices.Concat(labelsOfItems, valueKeys, optionKeys, []string{"name", "id", "type", "description", "groups", "forbidden", "points", "path"})
+	known := slices.Concat(labelsOfItems, valueKeys, optionKeys, fileKeysOfItems, []string{"name", "id", "type", "description", "groups", "forbidden", "points", "target"})
 	for _, p := range dialect.Pairs(checkOf(item)) {
 		if key := p.Key.Value; !slices.Contains(known, key) && !slices.Contains(kinds, kindOf(key)) {
 			keys = append(keys, key)
@@ -443,7 +603,7 @@ type typedCheck struct {
 
 // typedChecks returns the checks of a map: that of its type, and those under the names of types.
 func typedChecks(spec *yaml.Node) (list []typedCheck) {
-	kind := kindOf(textIn(spec, "type"))
+	kind := typeOf(spec)
 	values := valuesOf(spec)
 	if kind == "file_exists" || kind == "file_not_exists" {
 		values = pathsOf(spec, values)
@@ -535,15 +695,26 @@ func (c *caseTranslator) grader(item, spec *yaml.Node, typed typedCheck, name st
 	case "file_not_exists":
 		grader = "file"
 		config.Set(option(absent, "must_exist", "must_not_exist"), values)
-	case "file_contains", "file_not_contains":
-		file := decode.Follow(decode.Lookup(spec, "path"))
-		if dialect.TextOf(file) == "" {
+	case "file_contains", "file_not_contains", "file_matches", "file_not_matches":
+		file := fileOf(spec)
+		if file == nil {
 			return nil
 		}
 		grader = "file"
 		m := dialect.NewMap(spec)
 		m.Set("path", dialect.Scalar(file, file.Value))
-		m.Set(option(absent != (kind == "file_not_contains"), "must_not_match", "must_match"), quoted(values))
+		patterns := values
+		if kind == "file_contains" || kind == "file_not_contains" {
+			patterns = quoted(values)
+		}
+		flags, ok := flagsOf(spec)
+		if !ok {
+			return nil
+		}
+		m.Set(option(absent != strings.Contains(kind, "_not_"), "must_not_match", "must_match"), withFlags(patterns, flags))
+		if strings.HasSuffix(kind, "matches") {
+			config.Set("syntax", dialect.Scalar(spec, "javascript"))
+		}
 		config.Set("content_patterns", dialect.List(spec, m.Node))
 	default:
 		return nil
@@ -651,7 +822,7 @@ func textsOf(n *yaml.Node) *yaml.Node {
 
 // pathsOf returns the paths of a check of files.
 func pathsOf(spec, values *yaml.Node) *yaml.Node {
-	if n := decode.Follow(decode.Lookup(spec, "path")); dialect.TextOf(n) != "" {
+	if n := fileOf(spec); n != nil {
 		return dialect.List(n, dialect.Scalar(n, n.Value))
 	}
 	return values

@@ -35,7 +35,7 @@ var fileKeys = []string{"skill_name", "skill", "agent_name", "name", "descriptio
 
 func translate(t *dialect.Translation) {
 	tr := &translator{
-		Translation: t, root: decode.Follow(t.Source.Root), suite: dialect.NewMap(t.Source.Root),
+		Translation: t, root: normal(t.Source.Root), suite: dialect.NewMap(t.Source.Root),
 		ids: map[string]int{}, unknown: map[string]bool{},
 	}
 	tr.translateHead()
@@ -54,7 +54,9 @@ func translate(t *dialect.Translation) {
 			continue
 		}
 		cs := &caseTranslator{translator: tr, node: c, number: i + 1, read: map[string]bool{}}
-		if cs.addTrigger(&triggers); cs.isTrigger && !cs.hasStatements() {
+		cs.addTrigger(&triggers)
+		cs.addExpectedSkills(&triggers)
+		if cs.isTrigger && !cs.alsoJudged && !cs.hasStatements() {
 			cs.warnUnknown()
 			continue
 		}
@@ -89,6 +91,8 @@ func (tr *translator) translateHead() {
 	} else if !slices.ContainsFunc(casesOf(tr.root), needsSkill) {
 		if places, ok := tr.LabelPlaces(tr.skill, at); ok {
 			tr.skill, tr.collection = "", places
+		} else if tr.skill == "" && slices.ContainsFunc(casesOf(tr.root), namesSkill) {
+			tr.collection, _ = tr.UsualSkills()
 		}
 	}
 	agent := dialect.TextOf(decode.Lookup(tr.root, "agent_name"))
@@ -146,9 +150,12 @@ type caseTranslator struct {
 	number    int             // from 1
 	read      map[string]bool // keys that were translated
 	isTrigger bool
-	task      dialect.Map
-	inputs    dialect.Map
-	blocked   []string // reasons why the case cannot be carried out
+	// alsoJudged means that a trigger test is also a case for a judge, because it has an expected output.
+	alsoJudged bool
+	material   string // after the prompt
+	task       dialect.Map
+	inputs     dialect.Map
+	blocked    []string // reasons why the case cannot be carried out
 }
 
 // get returns the value of a key, and marks the key as known; nil if it is absent or null.
@@ -170,7 +177,7 @@ func (c *caseTranslator) warnUnknown() { c.translator.warnUnknown(c.node, c.know
 
 // known returns the keys that were translated, and those that describe the case.
 func (c *caseTranslator) known() []string {
-	return append(slices.Collect(maps.Keys(c.read)), labelKeys...)
+	return slices.Concat(slices.Collect(maps.Keys(c.read)), labelKeys, caseSkillKeys)
 }
 
 // blockUnchecked blocks a case that nothing checks, because such a case would always pass. It names the keys
@@ -213,6 +220,9 @@ func (c *caseTranslator) translate() *yaml.Node {
 	}
 	prompt, at := c.prompt()
 	named := c.addFiles()
+	if c.material != "" {
+		prompt += "\n\n" + c.material
+	}
 	if len(named) > 0 {
 		// Both definitions give the agent the list, and neither says where it sees the files.
 		prompt += inputFiles(named)
@@ -264,7 +274,7 @@ func (c *caseTranslator) addID() {
 
 // prompt returns the prompt and its node. Further prompts become follow-up prompts.
 func (c *caseTranslator) prompt() (string, *yaml.Node) {
-	for _, key := range promptKeys {
+	for _, key := range promptKeysOf(c.node) {
 		n := c.get(key)
 		switch {
 		case n == nil:
@@ -302,12 +312,15 @@ func (c *caseTranslator) prompt() (string, *yaml.Node) {
 
 // readCopies marks the other keys of the prompt as known if they repeat it.
 func (c *caseTranslator) readCopies(prompt string) {
-	for _, key := range promptKeys {
+	for _, key := range promptKeysOf(c.node) {
 		if textIn(c.node, key) == prompt {
 			c.read[key] = true
 		}
 	}
 }
+
+// messageKeys are the keys of the text of a message.
+var messageKeys = []string{"content", "prompt", "text", "query", "input", "user", "message"}
 
 // turns returns the first message of a list, and sets the others as follow-up prompts. A message is a
 // text, or a map with the role user.
@@ -320,11 +333,12 @@ func (c *caseTranslator) turns(list *yaml.Node) *yaml.Node {
 				c.Reportf(c.Source, item, decode.Warning, decode.CodeNoEffect, "a message of the role %q is not sent", text.Clip(role, 40))
 				continue
 			}
-			for _, key := range []string{"content", "prompt", "text"} {
+			for _, key := range messageKeys {
 				if n = decode.Follow(decode.Lookup(item, key)); n != nil {
 					break
 				}
 			}
+			c.translator.warnUnknown(item, slices.Concat(messageKeys, labelKeys, []string{"role", "id", "turn", "turn_id"}))
 		}
 		if decode.IsText(n) {
 			texts = append(texts, n)
