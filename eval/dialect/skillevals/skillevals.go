@@ -57,7 +57,7 @@ var listKeys = []string{"evals", "cases", "test_cases", "evaluations", "tests", 
 // a prompt beside checks or the name of a skill.
 var (
 	promptKeys     = []string{"prompt", "input", "query", "user_prompt", "user_message", "user_input"}
-	turnKeys       = []string{"turns", "messages", "conversation", "query_flow", "prompts", "queries"}
+	turnKeys       = []string{"turns", "messages", "conversation", "query_flow", "prompts"}
 	weakPromptKeys = []string{"question", "task", "message", "utterance", "request"}
 )
 
@@ -105,16 +105,70 @@ func casesOf(root *yaml.Node) []*yaml.Node {
 // empty, and all others whose items are cases.
 func listsOf(root *yaml.Node) (cases []*yaml.Node, keys []string) {
 	if root.Kind == yaml.SequenceNode {
-		return dialect.Items(root), nil
+		return casesIn(root), nil
 	}
-	for _, key := range slices.Concat(listKeys, moreKeys) {
-		list := dialect.Items(decode.Lookup(root, key))
+	if isCase(root) {
+		return []*yaml.Node{root}, nil
+	}
+	for _, key := range slices.Concat(listKeys, moreKeys, groupKeys) {
+		n := decode.Follow(decode.Lookup(root, key))
+		if n != nil && n.Kind == yaml.MappingNode && slices.Contains(moreKeys, key) {
+			continue // an eval.yaml has its trigger tests in such a map
+		}
+		list := casesIn(n)
+		if slices.Contains(groupKeys, key) && !slices.ContainsFunc(list, hasPrompt) {
+			continue
+		}
 		isFirst := len(cases) == 0 && slices.Contains(listKeys, key)
 		if isFirst || !slices.ContainsFunc(list, func(c *yaml.Node) bool { return !hasPrompt(c) }) {
 			cases, keys = append(cases, list...), append(keys, key)
 		}
 	}
 	return cases, keys
+}
+
+// groupKeys are the keys of groups of cases.
+var groupKeys = []string{"suites", "groups", "categories", "skills"}
+
+// isCase reports whether a file is one case.
+func isCase(root *yaml.Node) bool {
+	return !hasAny(root, listKeys) && !hasAny(root, groupKeys[:3]) && hasPrompt(root) &&
+		(decode.Lookup(root, "expected_output") != nil ||
+			slices.ContainsFunc(statementKeys, func(k statementKey) bool { return decode.Lookup(root, k.name) != nil }))
+}
+
+// casesIn returns the cases of a list, or of a map of cases by id. An item without a prompt can be a group: a map
+// with a list of cases, or a list.
+func casesIn(n *yaml.Node) (cases []*yaml.Node) {
+	for _, item := range dialect.Items(n) {
+		cases = append(cases, groupOrCase(item)...)
+	}
+	for _, p := range dialect.Pairs(n) {
+		switch c := p.Value; {
+		case c.Kind == yaml.SequenceNode:
+			cases = append(cases, casesIn(c)...)
+		case c.Kind == yaml.MappingNode && hasPrompt(c) && decode.Lookup(c, "id") == nil:
+			m := dialect.NewMap(c)
+			m.Set("id", dialect.Scalar(p.Key, p.Key.Value))
+			m.Node.Content = append(m.Node.Content, c.Content...)
+			cases = append(cases, m.Node)
+		case c.Kind == yaml.MappingNode:
+			cases = append(cases, groupOrCase(c)...)
+		}
+	}
+	return cases
+}
+
+// groupOrCase returns the cases of a group, or the item itself.
+func groupOrCase(item *yaml.Node) []*yaml.Node {
+	if !hasPrompt(item) {
+		for _, key := range listKeys {
+			if list := dialect.Items(decode.Lookup(item, key)); slices.ContainsFunc(list, hasPrompt) {
+				return list
+			}
+		}
+	}
+	return []*yaml.Node{item}
 }
 
 func hasPrompt(c *yaml.Node) bool {

@@ -113,7 +113,7 @@ func (tr *translator) translateHead() {
 	}
 	tr.setSkills(at, tr.collection)
 	tr.suite.Set("literal", dialect.Scalar(nil, true))
-	if tr.root.Kind == yaml.MappingNode && !tr.HeadOnly {
+	if tr.root.Kind == yaml.MappingNode && !isCase(tr.root) && !tr.HeadOnly {
 		_, lists := listsOf(tr.root)
 		tr.warnUnknown(tr.root, slices.Concat(fileKeys, lists, thresholdKeys))
 		if n := decode.Lookup(tr.root, "agent_name"); n != nil {
