@@ -159,13 +159,13 @@ func (j *job) reopen() {
 	j.Started, j.Finished, j.Ref, j.Error, j.Damage, j.stamp = nil, nil, "", "", "", ""
 }
 
-// targetsOf returns the models of a run, in the run's order. A run without a model has one
+// targetsOf returns the models of the tasks of a run's suite, in the run's order. A run without a model has one
 // target: its agent or executor.
 func targetsOf(rec *record.Run) []target {
 	var list []target
-	for _, c := range rec.Cells() {
-		t := targetOf(rec, c)
-		if !slices.Contains(list, t) {
+	for i := range rec.Tasks {
+		ref := &rec.Tasks[i]
+		if t := targetOfTask(rec, ref); ref.Role == record.RoleTask && !slices.Contains(list, t) {
 			list = append(list, t)
 		}
 	}
@@ -175,12 +175,16 @@ func targetsOf(rec *record.Run) []target {
 	return list
 }
 
+// targetOfTask returns the model of a task: its own one, or that of its cell.
+func targetOfTask(rec *record.Run, ref *record.TaskRef) target { return named(rec, rec.ModelOf(ref)) }
+
 // targetOf returns the model of a cell; nil means a run without a matrix.
 func targetOf(rec *record.Run, c *record.Cell) target {
-	model := rec.Config.Model
-	if c != nil {
-		model = cmp.Or(c.Model, model)
-	}
+	return named(rec, rec.ModelOf(&record.TaskRef{Cell: c}))
+}
+
+// named returns the target with a model, or with the agent or executor if these choose the model.
+func named(rec *record.Run, model string) target {
 	return target{rec.Config.Executor, cmp.Or(model, rec.Config.Agent, rec.Config.Executor)}
 }
 

@@ -73,7 +73,7 @@ func (m *toolEval) perTarget() (most int) {
 	cases := map[target]int{}
 	for i := range m.rec.Tasks {
 		if ref := &m.rec.Tasks[i]; ref.Role == record.RoleTask {
-			t := targetOf(m.rec, ref.Cell)
+			t := targetOfTask(m.rec, ref)
 			cases[t] += ref.Trials
 			most = max(most, cases[t])
 		}
@@ -90,7 +90,7 @@ func (m *toolEval) event(e *record.Event) [][]byte {
 		ref := &m.rec.Tasks[e.TaskNum-1]
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.latest = caseRef{targetOf(m.rec, ref.Cell).Model, caseID(ref, e.TrialNum)}
+		m.latest = caseRef{targetOfTask(m.rec, ref).Model, caseID(ref, e.TrialNum)}
 		return [][]byte{resultOf(m.rec, e)}
 	case e.Type == record.End && e.Status == record.StatusCompleted:
 		return m.summaries()
@@ -140,7 +140,7 @@ func (m *toolEval) summary(of target) toolSummary {
 	var overall []float64
 	for i := range m.rec.Tasks {
 		ref, res := &m.rec.Tasks[i], m.state.Result(i)
-		if res == nil || ref.Role != record.RoleTask || targetOf(m.rec, ref.Cell) != of {
+		if res == nil || ref.Role != record.RoleTask || targetOfTask(m.rec, ref) != of {
 			continue
 		}
 		tasks = append(tasks, res)
@@ -174,7 +174,7 @@ func percent(share *float64) *float64 {
 
 func resultOf(rec *record.Run, e *record.Event) []byte {
 	ref := &rec.Tasks[e.TaskNum-1]
-	t := targetOf(rec, ref.Cell)
+	t := targetOfTask(rec, ref)
 	data := toolResult{
 		Provider: t.Provider, Model: t.Model, Name: t.Model, Case: caseID(ref, e.TrialNum), Score: record.CountedScore(e.Verdict, e.Score),
 		LatencyMS: e.DurationMS, Verdict: e.Verdict, Success: e.Verdict == record.Passed, Error: Failure(e.Error),
