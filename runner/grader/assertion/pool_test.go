@@ -35,7 +35,7 @@ func languages(t testing.TB) map[string]testLanguage {
 		t.Log(err)
 		return all
 	}
-	all["Python"] = testLanguage{Python(""), "True", "[1 for x in iter(int, 1)]"}
+	all["Python"] = testLanguage{Python(""), "True", "any(iter(int, 1))"}
 	return all
 }
 

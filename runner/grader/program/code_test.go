@@ -159,7 +159,7 @@ func TestPythonNothingLeaks(t *testing.T) {
 
 func TestPythonTimeout(t *testing.T) {
 	t.Parallel()
-	b, env := assertions(t, "True", "[1 for x in iter(int, 1)]", "output == 'x'", "10**10**10 > 1")
+	b, env := assertions(t, "True", "any(iter(int, 1))", "output == 'x'", "10**10**10 > 1")
 	// A busy machine can need long for the other assertions, too.
 	for _, env.AssertionTimeout = range []time.Duration{300 * time.Millisecond, 3 * time.Second, time.Minute} {
 		if got, err := b.Grade(context.Background(), gradertest.Subject("x")); err == nil && got.Score == 0.5 {
@@ -167,7 +167,7 @@ func TestPythonTimeout(t *testing.T) {
 		}
 	}
 	gradertest.RequireVerdict(t, b, gradertest.Subject("x"),
-		gradertest.Scores(0.5, "iter(int, 1)]: timed out after "+env.AssertionTimeout.String(), "10**10**10 > 1: timed out"))
+		gradertest.Scores(0.5, "any(iter(int, 1)): timed out after "+env.AssertionTimeout.String(), "10**10**10 > 1: timed out"))
 }
 
 func TestPythonCrash(t *testing.T) {
@@ -245,7 +245,7 @@ func TestPythonConcurrently(t *testing.T) {
 
 func TestPythonCancelled(t *testing.T) {
 	t.Parallel()
-	b, env := assertions(t, "True", "[1 for x in iter(int, 1)]")
+	b, env := assertions(t, "True", "any(iter(int, 1))")
 	stopped := errors.New("stopped by the test")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	timer := time.AfterFunc(200*time.Millisecond, func() { cancel(stopped) })
