@@ -142,3 +142,46 @@ func TestLateRequest(t *testing.T) {
 	require.NoError(t, os.RemoveAll(asked.Dir()))
 	require.ErrorIs(t, asked.Requests().Send("stop"), record.ErrRunNotFound)
 }
+
+// A gate that calls enter with the id of each run that is resumed.
+type resumptionGate struct{ enter func(id string) }
+
+func (g *resumptionGate) Enter(id, _ string, resumed bool) error {
+	if resumed {
+		g.enter(id)
+	}
+	return nil
+}
+
+func (*resumptionGate) Turn(string) <-chan struct{} {
+	now := make(chan struct{})
+	close(now)
+	return now
+}
+
+func (*resumptionGate) Leave(string, runner.Departure) {}
+
+// A request to cancel a run that was being resumed was removed with the leftovers of the earlier
+// session. The caller got the answer that the run was cancelled, and the run continued.
+func TestRequestDuringResumption(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r, err := runner.New(runner.Options{StateDir: dir, Gate: &resumptionGate{func(id string) {
+		run, err := journal.NewStore(dir).Open(id)
+		if err == nil {
+			err = run.Requests().Send("cancel")
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}}})
+	require.NoError(t, err)
+	first := runnertest.Start(t, r, runnertest.Endless, record.Request{})
+	first.Cancel()
+	<-first.Done()
+	live, err := runnertest.Resume(t, r, first.ID())
+	require.NoError(t, err)
+	runnertest.Follow(t, live, 1)
+	require.Equal(t, record.StatusCancelled, live.Status())
+	require.True(t, live.Cancelled())
+}

@@ -190,15 +190,15 @@ func recordEnd(log *journal.Writer, of *earlier) error {
 	return log.Flush()
 }
 
-// clearUp removes leftovers of the previous run session, including requests of other processes.
-// It finds them by the run's id, which the new session shares, so nothing of the new session may
-// be started yet.
+// clearUp removes leftovers of the previous run session. It finds them by the run's id, which the new
+// session shares, so nothing of the new session may be started yet. [journal.Run.Reopen] has removed
+// requests to that session; later ones are for the new session.
 func clearUp(id string, log *journal.Writer) error {
 	proc.Sweep("WAZA_RUN_ID="+id, trial.WorkerVariable)
 	if err := workspace.RemoveAll(log.WorkDir()); err != nil {
 		return fmt.Errorf("remove leftover workspaces: %w", err)
 	}
-	return errors.Join(log.Run().Requests().Remove(askCancel), log.Run().Requests().Remove(askStop))
+	return nil
 }
 
 // marshalRecord encodes a record as run.json, without secrets.
