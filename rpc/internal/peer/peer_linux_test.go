@@ -152,6 +152,49 @@ func TestAttackHiddenConnection(t *testing.T) {
 	require.ErrorIs(t, check(1), errUnknownProgram)
 }
 
+// A new process has copies of all sockets until it executes its program. A client was refused if waza
+// started a sandbox at that moment, because the process was in its sandbox a moment later.
+func TestSandboxStartsMeanwhile(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	defer client.Close()
+	conn, err := l.Accept()
+	require.NoError(t, err)
+	defer conn.Close()
+	end, err := otherEnd(conn.(*net.TCPConn))
+	require.NoError(t, err)
+
+	inherited, err := client.(*net.TCPConn).File()
+	require.NoError(t, err)
+	child := exec.Command("sh", "-c", "read line; exec 3>&-; echo closed; read line")
+	child.ExtraFiles = []*os.File{inherited}
+	in, err := child.StdinPipe()
+	require.NoError(t, err)
+	out, err := child.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	require.NoError(t, inherited.Close())
+	require.Contains(t, socketsOf(child.Process.Pid), end.inode)
+	sockets, err := findSockets(func(pid int) bool {
+		if pid != child.Process.Pid {
+			return false
+		}
+		_, err := io.WriteString(in, "go\n")
+		assert.NoError(t, err)
+		_, err = io.ReadFull(out, make([]byte, len("closed\n")))
+		assert.NoError(t, err)
+		return true
+	})
+	require.NoError(t, err)
+	require.NoError(t, (&owners{true, sockets}).admits(end.inode))
+	require.NoError(t, in.Close())
+	require.Error(t, child.Wait()) // read fails at the end of the input
+}
+
 // The process that connected to a unix socket can have ended, and its id can be that of another one.
 func TestEndedClient(t *testing.T) {
 	t.Parallel()

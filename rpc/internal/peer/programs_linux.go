@@ -75,6 +75,10 @@ func findSockets(isSandboxed func(pid int) bool) (map[uint64]bool, error) {
 		}
 		// After its sockets: it can have been put into its sandbox meanwhile, and never leaves it.
 		inSandbox := isSandboxed(pid)
+		if inSandbox {
+			// Until it executed a program, it had copies of the sockets of the process that started it.
+			inodes = socketsOf(pid)
+		}
 		for _, inode := range inodes {
 			sockets[inode] = sockets[inode] || inSandbox
 		}
