@@ -309,7 +309,7 @@ func TestDaemonDocumentedPythonClient(t *testing.T) {
 		client := strings.ReplaceAll(string(blocks[0][1]), "/path/to/eval.yaml", hello)
 		client = strings.ReplaceAll(client, "copilot-sdk", executor)
 		cmd := exec.CommandContext(ctx, python, "-c", client)
-		cmd.Env = append(os.Environ(), "WAZA_STATE="+t.TempDir())
+		cmd.Env = append(os.Environ(), "WAZA_STATE="+t.TempDir(), "LC_ALL=C") // shims of python3 warn about locales that the machine lacks
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.Regexp(t, `(?s)^Started run: \S+\nRun complete: \{.*'summary'.*\}\n$`, string(out))

@@ -350,7 +350,7 @@ try waza run --executor ""
 try waza run ""
 complete -p waza`
 	cmd := exec.Command(bash, "--norc", "-c", script)
-	cmd.Env = environment(t)
+	cmd.Env = environment(t, "LC_ALL=C") // bash warns about locales that the machine lacks
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, `validate

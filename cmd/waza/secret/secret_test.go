@@ -17,6 +17,7 @@ func write(t *testing.T, mode os.FileMode, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(path, []byte(content), mode))
+	require.NoError(t, os.Chmod(path, mode)) // whatever the umask
 	return path
 }
 
