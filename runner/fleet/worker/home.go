@@ -35,15 +35,37 @@ func openHome(dir string, log *slog.Logger) (*home, error) {
 	}
 	h.sweep(all)
 	h.trim()
-	var err error
-	if h.work, err = os.MkdirTemp(all, "worker-"); err != nil {
-		return nil, err
-	}
-	if h.lock, err = lockFile(filepath.Join(h.work, "lock")); err != nil {
-		_ = os.RemoveAll(h.work)
-		return nil, err
+	for h.lock == nil {
+		if err := h.make(all); err != nil {
+			return nil, err
+		}
 	}
 	return h, nil
+}
+
+// make makes the directory of the worker. It sets no lock if another worker took the directory for that of
+// a killed one before its file was locked, and removes it.
+func (h *home) make(all string) error {
+	var err error
+	if h.work, err = os.MkdirTemp(all, "worker-"); err != nil {
+		return err
+	}
+	path := filepath.Join(h.work, "lock")
+	lock, err := lockFile(path)
+	if errors.Is(err, files.ErrLocked) {
+		return nil
+	}
+	if err != nil {
+		_ = os.RemoveAll(h.work)
+		return err
+	}
+	mine, err := lock.Stat()
+	if there, terr := os.Lstat(path); err == nil && terr == nil && os.SameFile(mine, there) {
+		h.lock = lock
+		return nil
+	}
+	lock.Close()
+	return err
 }
 
 // lockFile creates a file and locks it for as long as it is open.
@@ -59,8 +81,8 @@ func lockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// sweep removes the workspaces of workers that have ended. A new directory without a lock
-// belongs to a worker that is just starting.
+// sweep removes the workspaces of workers that have ended. A directory without a lock belongs to a worker
+// that is just starting or ending.
 func (h *home) sweep(all string) {
 	entries, err := os.ReadDir(all)
 	if err != nil {
