@@ -122,7 +122,7 @@ func newPageRunner(t *testing.T, page string, tests map[string]bool) *pageRunner
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	require.NoError(t, os.MkdirAll(home, 0o755))
 	state := t.TempDir()
-	env := proctest.Environment(t, "WAZA_STATE="+state, "HOME="+home, "COLUMNS=120", "NO_COLOR=1", "TZ=UTC",
+	env := proctest.Environment(t, "WAZA_STATE="+state, "HOME="+home, "COLUMNS=120", "NO_COLOR=1", "TZ=UTC", "LC_ALL=C",
 		"WAZA_SERVE_BROWSER_LISTEN=", "WAZA_SERVE_ROUTER_LISTEN=", // no page starts a server
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.com", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.com")

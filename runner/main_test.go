@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -14,6 +15,7 @@ func TestMain(m *testing.M) {
 	assertion.Main()
 	mcptools.Main()
 	sandbox.Main()
+	os.Setenv("LC_ALL", "C") // shims of python3 warn about locales that the machine lacks
 	// The engine of JavaScript patterns keeps a clock for its time limit.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/dlclark/regexp2/v2.runClock"))
 }
