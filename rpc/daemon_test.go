@@ -284,7 +284,7 @@ func TestCancelRunOfAHaltedDaemon(t *testing.T) {
 // A signal ends the daemon on a socket and its runs.
 func TestSocketDaemon(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "s")
+	path := filepath.Join(proctest.ShortDir(t), "s")
 	p := spawn(t, t.TempDir(), path)
 	require.Eventually(t, func() bool { return strings.Contains(p.stderr.String(), "listening") }, patience, 5*time.Millisecond)
 	c := dial(t, &net.UnixAddr{Name: path, Net: "unix"})
@@ -307,7 +307,7 @@ func TestSocketDaemon(t *testing.T) {
 // service managers report as a failure.
 func TestSignalEndsIdleDaemon(t *testing.T) {
 	t.Parallel()
-	p := spawn(t, t.TempDir(), filepath.Join(t.TempDir(), "s"))
+	p := spawn(t, t.TempDir(), filepath.Join(proctest.ShortDir(t), "s"))
 	require.Eventually(t, func() bool { return strings.Contains(p.stderr.String(), "listening") }, patience, 5*time.Millisecond)
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	require.Zero(t, p.code(), p.stderr.String())

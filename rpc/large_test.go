@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waza/rpc"
+	"waza/runner/proc/proctest"
 )
 
 // bulky is a suite whose result has about 20 MB.
@@ -65,7 +66,7 @@ func TestCrashSilentClients(t *testing.T) {
 	if os.Getenv("WAZA_TEST_CRASH") == "" || runtime.GOOS != "linux" {
 		t.Skip("takes a minute; set WAZA_TEST_CRASH=1, on Linux")
 	}
-	path := filepath.Join(t.TempDir(), "s")
+	path := filepath.Join(proctest.ShortDir(t), "s")
 	p := spawn(t, t.TempDir(), path)
 	require.Eventually(t, func() bool { return strings.Contains(p.stderr.String(), "listening") }, patience, 5*time.Millisecond)
 	addr := &net.UnixAddr{Name: path, Net: "unix"}

@@ -15,6 +15,7 @@ import (
 
 	"waza/rpc"
 	"waza/runner"
+	"waza/runner/proc/proctest"
 )
 
 // A run continues after the connection that started it has ended.
@@ -164,7 +165,7 @@ func TestListenErrorsNameFlags(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()
-	address, file := l.Addr().String(), filepath.Join(t.TempDir(), "s")
+	address, file := l.Addr().String(), filepath.Join(proctest.ShortDir(t), "s")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	idle, err := runner.New(runner.Options{StateDir: t.TempDir()})
 	require.NoError(t, err)
@@ -182,7 +183,7 @@ func TestListenErrorsNameFlags(t *testing.T) {
 func TestUnixSocket(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, rpc.Options{})
-	path := filepath.Join(t.TempDir(), "s")
+	path := filepath.Join(proctest.ShortDir(t), "s")
 	l, err := s.ListenUnix(path)
 	require.NoError(t, err)
 	info, err := os.Stat(path)
@@ -197,7 +198,7 @@ func TestUnixSocket(t *testing.T) {
 	c.must("ping", nil, nil)
 
 	// A stale socket is replaced.
-	stale := filepath.Join(t.TempDir(), "s")
+	stale := filepath.Join(proctest.ShortDir(t), "s")
 	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"})
 	require.NoError(t, err)
 	old.SetUnlinkOnClose(false)
@@ -208,11 +209,11 @@ func TestUnixSocket(t *testing.T) {
 	require.NoFileExists(t, stale)
 
 	// A regular file is not replaced.
-	file := filepath.Join(t.TempDir(), "s")
+	file := filepath.Join(proctest.ShortDir(t), "s")
 	require.NoError(t, os.WriteFile(file, []byte("mine"), 0o600))
 	_, err = s.ListenUnix(file)
 	require.ErrorContains(t, err, "not a socket")
-	_, err = s.ListenUnix(filepath.Join(t.TempDir(), "none", "s"))
+	_, err = s.ListenUnix(filepath.Join(proctest.ShortDir(t), "none", "s"))
 	require.Error(t, err)
 }
 

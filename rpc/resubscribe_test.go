@@ -17,6 +17,7 @@ import (
 
 	"waza/rpc"
 	"waza/runner"
+	"waza/runner/proc/proctest"
 	"waza/runner/record"
 )
 
@@ -101,7 +102,7 @@ func TestResubscribe(t *testing.T) {
 	r, err := runner.New(runner.Options{StateDir: state})
 	require.NoError(t, err)
 	addr := listen(t, newServer(t, rpc.Options{Runner: r}))
-	socket := filepath.Join(t.TempDir(), "s")
+	socket := filepath.Join(proctest.ShortDir(t), "s")
 	other := spawn(t, state, socket)
 	require.Eventually(t, func() bool { return strings.Contains(other.stderr.String(), "listening") }, patience, 5*time.Millisecond)
 	elsewhere := &net.UnixAddr{Name: socket, Net: "unix"}

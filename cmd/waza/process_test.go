@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waza/cmd/waza/exit"
+	"waza/runner/proc/proctest"
 )
 
 // held is a suite whose trials block: each opens the fifo "alive", writes a line to it, and
@@ -313,7 +314,7 @@ func TestDaemonEndsOnSignal(t *testing.T) {
 
 func TestDaemonListens(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(shortDir(t), "s")
+	path := filepath.Join(proctest.ShortDir(t), "s")
 	c := startWaza(t, environment(t), "jsonrpc", "--tcp", "localhost:0", "--socket", path)
 	c.says(t, "network=tcp")
 	c.says(t, "network=unix")
@@ -324,15 +325,6 @@ func TestDaemonListens(t *testing.T) {
 	require.Equal(t, exit.Passed, c.exitCode(t), "it was idle")
 	_, err = os.Stat(path)
 	require.ErrorIs(t, err, os.ErrNotExist)
-}
-
-// shortDir returns a directory with a short path, because names of sockets are limited.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "w")
-	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
 }
 
 func TestBashCompletes(t *testing.T) {
