@@ -22,7 +22,7 @@ func Example() {
 		panic(err)
 	}
 	defer r.Close(ctx)
-	p, err := r.Planner().Prepare(ctx, "../testdata/suites/dataset/csv/eval.yaml", record.Request{}, plan.PrepareOptions{})
+	p, err := r.Planner().Prepare(ctx, "../testdata/suites/hello/eval.yaml", record.Request{}, plan.PrepareOptions{})
 	if err != nil || p.Plan == nil {
 		panic(fmt.Sprint(err, p.All()))
 	}
@@ -44,8 +44,11 @@ func Example() {
 	progress, _ := run.Progress()
 	fmt.Println(progress.Status, progress.Tasks.Passed, "of", progress.Tasks.Total)
 	// Unordered output:
-	// france 1 passed
-	// norway 1 passed
-	// australia 1 failed
-	// completed 2 of 3
+	// greet 1 passed
+	// greet 2 passed
+	// letter 1 passed
+	// letter 2 passed
+	// sum 1 passed
+	// sum 2 passed
+	// completed 3 of 3
 }
