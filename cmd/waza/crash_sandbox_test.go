@@ -112,7 +112,9 @@ tasks: [{id: t, prompt: x}]
 			}
 		}
 	}
-	require.GreaterOrEqual(t, len(used), 5*trials, "a trial has at least that many namespaces")
+	if os.Geteuid() == 0 || len(used) > 0 { // others than root may not see namespaces of processes in sandboxes
+		require.GreaterOrEqual(t, len(used), 5*trials, "a trial has at least that many namespaces")
+	}
 	running := startsOf(t)
 	_, err = release.Write(bytes.Repeat([]byte("\n"), trials))
 	require.NoError(t, err)
