@@ -92,6 +92,7 @@ func TestFunctionScope(t *testing.T) {
 		require.NoError(t, err, c.body)
 		require.True(t, got.Passed, "%s: %s", c.body, got.Feedback)
 	}
+	gradertest.NeedPython(t)
 	spec := &eval.Grader{Type: "code", Options: &CodeOptions{Assertions: []string{"created_files == ['out/made.md', 'z.md']"}, Language: "python"}}
 	b, err := gradertest.Registry.Bind(spec, env)
 	require.NoError(t, err)
