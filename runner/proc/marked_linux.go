@@ -18,9 +18,10 @@ const (
 	// while it killed their parents.
 	maxRounds = 20
 	// maxStarting limits how often it repeats the search because the environment of a starting
-	// process was not readable yet. startingPause is the pause before that; there may be nothing
-	// left to kill.
-	maxStarting   = 100
+	// process was not readable yet. startingPause is the first pause before that; there may be nothing
+	// left to kill. Pauses grow to twenty times this, because a process can wait for a busy processor for
+	// long: all together take about two seconds.
+	maxStarting   = 200
 	startingPause = time.Millisecond
 )
 
@@ -93,8 +94,8 @@ func (s *sweep) run() {
 		case seen.killed:
 			rounds++
 		case seen.starting && starts < maxStarting:
+			time.Sleep(startingPause * time.Duration(1+starts/10))
 			starts++
-			time.Sleep(startingPause)
 		default:
 			return
 		}
