@@ -43,10 +43,13 @@ func (c *caseTranslator) graders() []*yaml.Node {
 		if decode.IsNull(c.options[key].Node) {
 			continue
 		}
-		if key == "transformVars" {
+		switch {
+		case key == "transformVars":
 			c.block(c.options[key], "options.transformVars: waza runs no code to make variables; write their values")
-		} else if !slices.Contains(optionKeys, key) {
-			c.block(c.options[key], "waza cannot translate the key options.%s", text.Clip(key, 60))
+		case parameters[key] != "": // which promptfoo merges into the config of the provider
+			c.block(c.options[key], "the key options.%s: waza has no settings of providers for single tests", text.Clip(key, 60))
+		case !slices.Contains(optionKeys, key):
+			c.warn(c.options[key], "options.%s has no effect: promptfoo has no such option", text.Clip(key, 60))
 		}
 	}
 	c.addTransforms()
@@ -222,7 +225,7 @@ func (c *caseTranslator) grader(a part, position int) *yaml.Node {
 
 // set returns the group that an assert-set means; ok is false if it has no member.
 func (c *caseTranslator) set(a part) (s spec, ok bool) {
-	c.refuseIn(a, "assert-set.", setKeys)
+	c.ignore(a, "assert-set.", setKeys)
 	if c.mustPass(a) {
 		c.block(a, "an assert-set with the weight 0 must pass although its score does not count: give it a weight")
 		return spec{}, false
@@ -255,7 +258,7 @@ func (c *caseTranslator) refersToSet(a part) bool {
 
 // check returns the grader that decides an assertion; ok is false if the case is blocked.
 func (c *caseTranslator) check(a part, kind string) (s spec, ok bool) {
-	c.refuseIn(a, "assert.", assertionKeys)
+	c.ignore(a, "assert.", assertionKeys)
 	for _, key := range []string{"provider", "rubricPrompt", "contextTransform"} {
 		if of := a.get(key); of.Node != nil && key == "contextTransform" && !strings.HasPrefix(kind, "context-") {
 			c.warn(of, "contextTransform has no effect: %s does not decide by a context", text.Clip(kind, 60))

@@ -21,7 +21,7 @@ var (
 
 	optionKeys = []string{
 		"prefix", "suffix", "provider", "transform", "postprocess", "disableVarExpansion", "disableConversationVar", "disableDefaultAsserts", "runSerially",
-		"rubricPrompt", "factuality",
+		"rubricPrompt", "factuality", "storeOutputAs",
 	}
 )
 
@@ -29,9 +29,14 @@ var (
 func (tr *translator) addTasks() {
 	tr.standard = tr.defaultTest()
 	prompts, tests := tr.promptsOrDefault(), tr.tests()
+	for _, t := range append([]part{tr.standard}, tests...) {
+		if name := t.get("options").get("storeOutputAs").text(); name != "" {
+			tr.answers[name] = true
+		}
+	}
 	own := dialect.List(tr.root)
 	for _, tr.group = range tr.groups {
-		tr.ids = map[string]bool{}
+		tr.ids, tr.followed = map[string]bool{}, map[string]bool{}
 		if !tr.addGroup(prompts, tests, own) {
 			break
 		}
@@ -95,7 +100,16 @@ func (tr *translator) defaultTest() part {
 		}
 		p = part{decode.Follow(src.Root), src}
 	}
-	tr.refuse(p, "defaultTest.", testKeys)
+	for _, pair := range dialect.Pairs(p.Node) {
+		key, at := text.Clip(pair.Key.Value, 60), part{pair.Key, p.src}
+		switch {
+		case slices.Contains(testKeys, pair.Key.Value) || decode.IsNull(pair.Value):
+		case slices.Contains(foreignKeys, pair.Key.Value):
+			tr.cannotAt(at, "the key defaultTest.%s", key)
+		default:
+			tr.warn(at, "defaultTest.%s has no effect: promptfoo has no such key of a test", key)
+		}
+	}
 	return p
 }
 
@@ -251,9 +265,8 @@ func (c *caseTranslator) task(id string, p prompt) *yaml.Node {
 		p = c.withText(p, complete)
 	}
 	resolve(c.vars, c.budget)
-	c.render = &renderer{vars: c.vars, env: c.env, budget: c.budget, unknown: func(name string) {
-		c.warn(c.test, "{{%s}}: the test has no such variable, so it is empty", text.Clip(name, 60))
-	}}
+	c.render = &renderer{vars: c.vars, env: c.env, budget: c.budget, unknown: c.unknownVariable}
+	c.startConversation(p)
 	at := c.place(part{p.at, c.Source})
 	r := c.requestOf(p)
 	c.prompt = r.user
@@ -286,6 +299,36 @@ func (c *caseTranslator) task(id string, p prompt) *yaml.Node {
 		task.Set("blocked", dialect.Scalar(c.test.Node, strings.Join(c.blocked, "; ")))
 	}
 	return task.Node
+}
+
+// unknownVariable reports a variable that the test does not have. One that contains answers to earlier tests blocks the case.
+func (c *caseTranslator) unknownVariable(name string) {
+	switch {
+	case name == conversation && c.options["disableConversationVar"].text() != "true":
+		c.block(c.test, "{{%s}}: the prompt contains the answers to earlier tests, and waza runs each test by itself", conversation)
+	case c.answers[name]:
+		c.block(c.test, "{{%s}}: the variable is the answer to another test (storeOutputAs), and waza runs each test by itself", text.Clip(name, 60))
+	default:
+		c.warn(c.test, "{{%s}}: the test has no such variable, so it is empty", text.Clip(name, 60))
+	}
+}
+
+// conversation is the variable with the earlier tests of a conversation and the answers to them. The conversationId in
+// the metadata of tests names their conversation; tests without one share another.
+const conversation = "_conversation"
+
+// startConversation lets the first test of a conversation have an empty list of earlier ones.
+func (c *caseTranslator) startConversation(p prompt) {
+	if !strings.Contains(p.text, conversation) {
+		return
+	}
+	id := firstPart(c.test.get("metadata").get("conversationId"), c.standard.get("metadata").get("conversationId")).text()
+	key := fmt.Sprintf("%d:%s", p.at.Line, id) + p.text
+	if _, given := c.vars[conversation]; !c.followed[key] && !given {
+		c.render.vars = maps.Clone(c.vars)
+		c.render.vars[conversation] = []any{}
+	}
+	c.followed[key] = true
 }
 
 // withText returns a prompt with the text that its program returns. complete means that the case has all of its
@@ -348,15 +391,6 @@ func (c *caseTranslator) requestOf(p prompt) request {
 		return request{user: p.text}
 	}
 	return r
-}
-
-// refuseIn blocks the case because of keys that are not known.
-func (c *caseTranslator) refuseIn(p part, prefix string, known []string) {
-	for _, pair := range dialect.Pairs(p.Node) {
-		if !slices.Contains(known, pair.Key.Value) {
-			c.block(part{pair.Key, p.src}, "waza cannot translate the key %s%s", prefix, text.Clip(pair.Key.Value, 60))
-		}
-	}
 }
 
 // place returns the node that a part of the task has its place from: that of the part, or the test if

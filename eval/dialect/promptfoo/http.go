@@ -20,6 +20,9 @@ import (
 var (
 	httpKeys     = []string{"url", "method", "headers", "body", "queryParams", "transformResponse", "responseParser", "validateStatus"}
 	httpIdleKeys = []string{"maxRetries", "tokenEstimation", "timeoutMs", "useHttps"}
+	// httpDecisiveKeys change requests or outputs, and waza cannot honor them.
+	httpDecisiveKeys = strings.Fields(`request transformRequest requestTransform session sessionParser sessionSource stateful signatureAuth auth tls
+		multipart transformToolsFormat tools tool_choice`)
 )
 
 // isHTTP reports whether the id of a provider is an address, or says that config has one, such as https:NAME.
@@ -33,9 +36,11 @@ func (p *provider) readHTTP(id string, config part) error {
 	p.settings.Set("executor", dialect.Scalar(p.at, "http"))
 	for _, pair := range dialect.Pairs(config.Node) {
 		switch key := pair.Key.Value; {
-		case slices.Contains(httpIdleKeys, key):
-		case !slices.Contains(httpKeys, key):
+		case slices.Contains(httpIdleKeys, key) || slices.Contains(httpKeys, key):
+		case slices.Contains(httpDecisiveKeys, key):
 			return fmt.Errorf("the key config.%s", text.Clip(key, 60))
+		default:
+			p.idle = append(p.idle, text.Clip(key, 60))
 		}
 	}
 	address := firstOf(config.get("url").text(), id)

@@ -30,6 +30,11 @@ var services = map[string]service{
 	"deepseek":   {"openai", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"},
 	"mistral":    {"openai", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"},
 	"togetherai": {"openai", "https://api.together.xyz/v1", "TOGETHER_API_KEY"},
+	"google":     {"openai", "https://generativelanguage.googleapis.com/v1beta/openai", "GOOGLE_API_KEY"},
+	"xai":        {"openai", "https://api.x.ai/v1", "XAI_API_KEY"},
+	"cerebras":   {"openai", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"},
+	"perplexity": {"openai", "https://api.perplexity.ai", "PERPLEXITY_API_KEY"},
+	"github":     {"openai", "https://models.github.ai/inference", "GITHUB_TOKEN"},
 
 	"azure":       {"openai", azureAddress, "AZURE_API_KEY"},
 	"azureopenai": {"openai", azureAddress, "AZURE_API_KEY"},
@@ -68,7 +73,11 @@ var parameters = map[string]string{
 	"temperature": "temperature", "max_tokens": "max_tokens", "max_completion_tokens": "max_completion_tokens", "top_p": "top_p",
 	"top_k": "top_k", "seed": "seed", "stop": "stop", "frequency_penalty": "frequency_penalty", "presence_penalty": "presence_penalty",
 	"reasoning_effort": "reasoning_effort", "response_format": "response_format", "thinking": "thinking", "num_predict": "max_tokens",
+	"verbosity": "verbosity", "max_output_tokens": "max_completion_tokens",
 }
+
+// ofGoogle are the keys of the config of google, and of generationConfig in it, that its API for clients of OpenAI has.
+var ofGoogle = map[string]string{"maxOutputTokens": "max_tokens", "topP": "top_p", "stopSequences": "stop"}
 
 // agentProviders are the ids of providers that are agents, with the agent of waza that does the same.
 var agentProviders = map[string]string{
@@ -82,7 +91,18 @@ type agentError struct{ name string }
 func (e *agentError) Error() string { return "it is an agent, not a model" }
 
 // withoutEffect are keys of a provider's config that change no verdict.
-var withoutEffect = []string{"organization", "apiKeyRequired", "showThinking", "cost"}
+var withoutEffect = []string{
+	"organization", "apiKeyRequired", "showThinking", "cost", "inputCost", "outputCost", "timeout", "timeoutMs", "maxRetries", "maxConcurrency",
+	"delay", "stream", "cache", "debug", "keep_alive", "store",
+}
+
+// decisiveSettings are keys of a provider's config that change answers and that waza cannot honor. promptfoo ignores keys that it
+// does not know.
+var decisiveSettings = strings.Fields(`tools tool_choice toolChoice toolConfig functions function_call functionToolCallbacks functionCallbacks mcp
+	modalities audio audio_format instructions conversation previous_response_id prompt background include truncation text
+	safetySettings systemInstruction system_instruction responseSchema response_schema responseMimeType cachedContent contextCache
+	extra_body beta effort logit_bias logprobs top_logprobs dataSources data_sources assistantId prefill plugins provider
+	models route transforms grammar format think num_ctx headers_file skills working_dir sandbox_mode`)
 
 // settings returns the model and the settings of a provider with this id and config.
 func (p *provider) read(id string, config part) error {
@@ -114,12 +134,66 @@ func (p *provider) read(id string, config part) error {
 			return err
 		}
 	}
+	if name == "google" {
+		config = p.google(config)
+	}
 	for _, pair := range dialect.Pairs(config.Node) {
 		if err := p.setting(pair); err != nil {
 			return err
 		}
 	}
+	p.dropUnsupported(model)
 	return nil
+}
+
+// google sets the variable with the key, and returns the config with the keys of generationConfig.
+func (p *provider) google(config part) part {
+	if _, given := p.render.lookup("GOOGLE_API_KEY"); !given {
+		if _, other := p.render.lookup("GEMINI_API_KEY"); other {
+			p.settings.Set("api_key_env", dialect.Scalar(p.at, "GEMINI_API_KEY"))
+		}
+	}
+	flat := dialect.NewMap(p.at)
+	var add func(n *yaml.Node)
+	add = func(n *yaml.Node) {
+		for _, pair := range dialect.Pairs(n) {
+			switch key := pair.Key.Value; {
+			case key == "generationConfig" && n == config.Node:
+				add(decode.Follow(pair.Value))
+			case ofGoogle[key] != "":
+				flat.Set(ofGoogle[key], pair.Value)
+			default:
+				flat.Set(key, pair.Value)
+			}
+		}
+	}
+	add(config.Node)
+	return part{flat.Node, config.src}
+}
+
+// reasoningModel matches models of OpenAI that take neither a temperature nor max_tokens.
+var reasoningModel = text.Pattern(`^(?:openai/)?(?:o\d|gpt-5)`)
+
+// dropUnsupported removes the parameters that promptfoo does not send to a model of OpenAI: of two limits of tokens the one that the
+// model does not know, and the temperature of models that reason.
+func (p *provider) dropUnsupported(model string) {
+	if p.settings.Get("executor").Value != "openai" {
+		return
+	}
+	var dropped []string
+	reasons := reasoningModel().MatchString(model)
+	switch {
+	case reasons:
+		dropped = []string{"max_tokens", "temperature"}
+	case p.params["max_tokens"] != nil:
+		dropped = []string{"max_completion_tokens"}
+	}
+	for _, key := range dropped {
+		if p.params[key] != nil {
+			delete(p.params, key)
+			p.idle = append(p.idle, key)
+		}
+	}
 }
 
 // azureAddress is in the place of the address of a deployment.
@@ -190,11 +264,17 @@ func (p *provider) setting(pair decode.Pair) error {
 	case key == "apiHost":
 		p.settings.Set("base_url", dialect.Scalar(p.at, "https://"+textOf(value)+"/v1"))
 	case key == "apiKey":
-		name, ok := strings.CutPrefix(strings.Trim(textOf(value), "{} "), "env.")
-		if !ok {
-			return fmt.Errorf("the key apiKey: put the key into an environment variable, and write apiKeyEnvar with its name")
+		if name, ok := strings.CutPrefix(strings.Trim(textOf(value), "{} "), "env."); ok {
+			p.settings.Set("api_key_env", dialect.Scalar(p.at, name))
+		} else {
+			p.idle = append(p.idle, "apiKey: waza takes keys from environment variables; write apiKeyEnvar with the name of one")
 		}
-		p.settings.Set("api_key_env", dialect.Scalar(p.at, name))
+	case key == "reasoning":
+		effort, _ := value.(map[string]any)
+		if len(effort) != 1 || effort["effort"] == nil {
+			return errors.New("the key config.reasoning: waza has only its effort")
+		}
+		p.params["reasoning_effort"] = effort["effort"]
 	case (key == "systemPrompt" || key == "system_prompt") && p.settings.Get("executor").Value == "openai":
 		p.idle = append(p.idle, key)
 	case key == "systemPrompt" || key == "system_prompt":
@@ -202,9 +282,11 @@ func (p *provider) setting(pair decode.Pair) error {
 	case key == "passthrough":
 		extra, _ := value.(map[string]any)
 		maps.Copy(p.params, extra)
-	case slices.Contains(withoutEffect, key):
-	default:
+	case slices.Contains(withoutEffect, key) || lacksValue(pair.Value):
+	case slices.Contains(decisiveSettings, key):
 		return fmt.Errorf("the key config.%s", text.Clip(key, 60))
+	default:
+		p.idle = append(p.idle, text.Clip(key, 60))
 	}
 	return nil
 }
@@ -294,7 +376,7 @@ func (tr *translator) providerItems(list part) (items []providerItem) {
 const runsWith = "waza runs the file with another one: --agent NAME, or --executor NAME --model NAME"
 
 // providerKeys are the keys of a provider that the translation handles.
-var providerKeys = []string{"id", "label", "config", "prompts", "transform", "delay", "inputs"}
+var providerKeys = []string{"id", "label", "config", "prompts", "transform", "delay", "inputs", "env"}
 
 func (tr *translator) provider(item providerItem, number int) (p provider, ok bool) {
 	n, config := item.Node, part{nil, item.src}
@@ -307,7 +389,7 @@ func (tr *translator) provider(item providerItem, number int) (p provider, ok bo
 			id = dialect.TextOf(decode.Lookup(n, "id"))
 		}
 		own := part{n, item.src}
-		tr.refuse(own, fmt.Sprintf("providers[%d].", number), providerKeys)
+		tr.ignore(own, fmt.Sprintf("providers[%d].", number), providerKeys)
 		p.label, p.prompts, config = own.get("label").text(), own.get("prompts"), own.get("config")
 		if t := own.get("transform"); t.Node != nil {
 			p.transforms = append(p.transforms, t)
@@ -321,6 +403,9 @@ func (tr *translator) provider(item providerItem, number int) (p provider, ok bo
 		at = part{item.at, tr.Source}
 	}
 	err := item.fault
+	if own := at.get("env"); err == nil && own.Node != nil && !lacksValue(own.Node) {
+		err = errors.New("the key env: set its variables yourself, or write them into env of the file")
+	}
 	var inserted string
 	if err == nil {
 		if inserted, err = p.inserted(id); err == nil {
@@ -354,7 +439,8 @@ func (tr *translator) provider(item providerItem, number int) (p provider, ok bo
 		tr.warn(at, "the provider %q: %v; %s", text.Clip(id, 80), err, runsWith)
 	}
 	for _, key := range p.idle {
-		tr.warn(config, "config.%s of the provider %q has no effect", text.Clip(key, 40), text.Clip(id, 60))
+		key, instead, _ := strings.Cut(key, ":")
+		tr.warn(config, "%s", strings.TrimSuffix(fmt.Sprintf("config.%s of the provider %q has no effect:%s", key, text.Clip(id, 60), instead), ":"))
 	}
 	return p, err == nil
 }

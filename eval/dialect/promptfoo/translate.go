@@ -35,12 +35,16 @@ type translator struct {
 	elsewhere []string // APIs that a provider asks at an address of its own
 
 	pending map[*yaml.Node]*errNotRun // tests in place of those of a program
+
+	answers  map[string]bool // variables that are answers to tests (storeOutputAs)
+	followed map[string]bool // conversations with a test
 }
 
 func translate(t *dialect.Translation) {
 	tr := &translator{
 		Translation: t, budget: &budget{maxExpanded}, root: decode.Follow(t.Source.Root), suite: dialect.NewMap(t.Source.Root),
 		ids: map[string]bool{}, warned: map[string]bool{}, parsed: map[string]*decode.Source{}, env: map[string]string{}, pending: map[*yaml.Node]*errNotRun{},
+		answers: map[string]bool{},
 	}
 	tr.merge(t.Source)
 	for _, p := range dialect.Pairs(decode.Lookup(tr.root, "env")) {
@@ -130,7 +134,7 @@ func (tr *translator) head() {
 			"delay": "waza waits when a provider is too busy", "cache": "see --no-cache", "generateSuggestions": "", "timeoutMs": "see --timeout",
 			"maxEvalTimeMs": "see --timeout",
 		})
-		tr.refuse(p, "evaluateOptions.", []string{
+		tr.ignore(p, "evaluateOptions.", []string{
 			"repeat", "maxConcurrency", "showProgressBar", "delay", "cache", "generateSuggestions", "timeoutMs", "maxEvalTimeMs",
 		})
 	}
@@ -188,7 +192,7 @@ func (tr *translator) refuse(p part, prefix string, known []string) {
 // ignore warns about the keys of a map that promptfoo does not know and ignores.
 func (tr *translator) ignore(p part, prefix string, known []string) {
 	for _, pair := range dialect.Pairs(p.Node) {
-		if !slices.Contains(known, pair.Key.Value) {
+		if !slices.Contains(known, pair.Key.Value) && !strings.HasPrefix(pair.Key.Value, "x-") {
 			tr.warn(part{pair.Key, p.src}, "%s%s has no effect: promptfoo has no such key", prefix, text.Clip(pair.Key.Value, 60))
 		}
 	}
