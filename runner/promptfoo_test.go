@@ -983,3 +983,53 @@ func TestPromptfooSharedSuites(t *testing.T) {
 	}
 	require.Contains(t, errors, "16: waza cannot translate redteam: waza generates no attacks")
 }
+
+// Code of assertions loads modules beside its file, in Python and in JavaScript, and uses what only Node.js has.
+func TestPromptfooModules(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ program, kind, value, passes, fails string }{
+		{"python3", "python", "file://checks/verdict.py", "right", "wrong"},
+		{"python3", "python", "file://checks/verdict.py:later", "right", "wrong"},
+		{"node", "javascript", "file://checks/verdict.cjs", "right", "wrong"},
+		{"node", "javascript", "file://checks/verdict.mjs:named", "right", "wrong"},
+		{"node", "javascript", "file://checks/esm.js", "right", "wrong"},
+		{"node", "not-javascript", "file://checks/verdict.cjs", "wrong", "right"},
+		{"node", "javascript", "'process.mainModule.require(\"path\").basename(output) === \"b\"'", "a/b", "b/a"},
+		{"node", "javascript", "'new URL(output).hostname.length / 10', threshold: 0.5", "http://abcde", "http://abcd"},
+		{"node", "javascript", "\"const b = Buffer.from(output);\\nreturn {pass: b.length === 1, score: 1, reason: context.vars.answer}\"", "x", "xy"},
+		{"node", "javascript", "'new URL(output).hostname === context.test.metadata.host', transform: output.trim()", "  http://a ", "http://b"},
+		{"node", "not-javascript", "'new URL(output).hostname === \"a\"'", "http://b", "no address"},
+	} {
+		t.Run(c.value, func(t *testing.T) {
+			t.Parallel()
+			requireProgram(t, c.program)
+			suite := "description: d\nproviders: [openai:gpt-4o]\nprompts: ['Say {{answer}}']\ndefaultTest: {metadata: {host: a}}\ntests:\n"
+			for name, answer := range map[string]string{"good": c.passes, "bad": c.fails} {
+				suite += fmt.Sprintf("  - {description: %s, vars: {answer: %q}, assert: [{type: %s, value: %s}]}\n", name, answer, c.kind, c.value)
+			}
+			suite += "-- checks/verdict.py --\nfrom __future__ import annotations\nfrom dataclasses import dataclass\nimport helper\n\n\n" +
+				"@dataclass\nclass Verdict:\n    ok: bool\n\n\ndef get_assert(output, context):\n    return Verdict(helper.right(output)).ok\n\n\n" +
+				"async def later(output, context):\n    return context['test']['metadata']['host'] == 'a' and helper.right(output)\n" +
+				"-- checks/helper.py --\ndef right(output):\n    return output == 'right'\n" +
+				"-- checks/verdict.cjs --\nconst {right} = require('./helper.cjs');\nmodule.exports = output => ({pass: right(output), score: right(output) ? 1 : 0, reason: 'r'});\n" +
+				"-- checks/helper.cjs --\nexports.right = output => output === 'right';\n" +
+				"-- checks/verdict.mjs --\nimport { right } from '../checks/helper.cjs';\nexport const named = async output => right(output);\n" +
+				"-- checks/esm.js --\nimport { right } from './other.js';\nexport default right;\n" +
+				"-- checks/other.js --\nexport const right = output => output === 'right';\n"
+			require.Equal(t, map[string]string{"good": "passed", "bad": "failed"}, promptfooVerdicts(t, suite))
+		})
+	}
+}
+
+// An assertion whose module does not exist is an error, and no verdict, also with not-.
+func TestPromptfooMissingModules(t *testing.T) {
+	t.Parallel()
+	requireProgram(t, "node")
+	requireProgram(t, "python3")
+	suite := "description: d\nproviders: [openai:gpt-4o]\nprompts: ['Say {{a}}']\ntests:\n" +
+		"  - {description: js, vars: {a: x}, assert: [{type: not-javascript, value: file://check.js}]}\n" +
+		"  - {description: py, vars: {a: x}, assert: [{type: not-python, value: file://check.py}]}\n" +
+		"-- check.js --\nrequire('no-such-module');\nmodule.exports = () => true;\n" +
+		"-- check.py --\nimport no_such_module\n"
+	require.Equal(t, map[string]string{"js": "error", "py": "error"}, promptfooVerdicts(t, suite))
+}

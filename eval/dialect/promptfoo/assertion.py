@@ -1,4 +1,4 @@
-import json, os, sys, traceback
+import importlib.util, inspect, asyncio, json, os, sys, traceback
 
 # What the assertion prints goes to the standard error, so that only the score is on the standard output.
 # An assertion that ends the program leaves the first line, which is no score, so the grader is in error.
@@ -7,23 +7,27 @@ os.dup2(2, 1)
 print(json.dumps({"score": "the assertion ended the program"}), file=verdict, flush=True)
 
 call = json.loads(sys.argv[1])
+file = sys.argv[2] if len(sys.argv) > 2 else None
 output, context = sys.stdin.read(), call["context"]
 if "wrapped" in call:
     output = json.loads(output)["output"]
+suite = os.environ.get("WAZA_SUITE_DIR") or "."
 
 
-def result_of():
-    names = {"__name__": "assertion", "json": json}
-    if "source" in call:
-        file = os.path.join(os.environ.get("WAZA_SUITE_DIR", ""), call["file"])
-        sys.path.insert(0, os.path.dirname(file))
-        names["__file__"] = file
-        exec(compile(call["source"], file, "exec"), names)
-        return names[call["function"]](output, context)
-    code = call["code"].strip("\n")
-    lines = code.split("\n") if "\n" in code else ["return " + code.strip()]
-    exec("def get_assert(output, context):\n" + "\n".join("    " + line for line in lines), names)
-    return names["get_assert"](output, context)
+def function_of():
+    if not file:
+        code = call["code"].strip("\n")
+        lines = code.split("\n") if "\n" in code else ["return " + code.strip()]
+        names = {"__name__": "assertion", "json": json}
+        exec("def get_assert(output, context):\n" + "\n".join("    " + line for line in lines), names)
+        return names["get_assert"]
+    full = os.path.join(suite, file)
+    sys.path.insert(0, os.path.dirname(full))
+    spec = importlib.util.spec_from_file_location("assertion", full)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["assertion"] = module
+    spec.loader.exec_module(module)
+    return getattr(module, call["function"])
 
 
 def score_of(result):
@@ -51,7 +55,11 @@ def score_of(result):
 
 
 try:
-    score = score_of(result_of())
+    os.chdir(suite)
+    result = function_of()(output, context)
+    if inspect.isawaitable(result):
+        result = asyncio.run(result)
+    score = score_of(result)
     score["score"] = min(1, max(0, score["score"]))
     if call.get("inverse"):  # only of a result: an assertion that fails to decide never passes
         score["score"], score["passed"] = 1 - score["score"], not score["passed"]
@@ -59,4 +67,4 @@ except ImportError as fault:
     score = {"score": type(fault).__name__ + ": " + str(fault)}  # no score, so the grader is in error
 except BaseException as fault:
     score = {"score": 0, "passed": False, "feedback": traceback.format_exception_only(type(fault), fault)[-1].strip()}
-print(json.dumps(score), file=verdict, flush=True)
+print("\n" + json.dumps(score), file=verdict, flush=True)

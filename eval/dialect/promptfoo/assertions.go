@@ -589,6 +589,9 @@ func (c *caseTranslator) javascript(a part, value any) (s spec, ok bool) {
 	} else if err == nil {
 		err = checkBody(body)
 	}
+	if isForNode(err) {
+		return c.program(a, textOf(value), "", "node", "-e", runNode)
+	}
 	if err != nil {
 		c.block(a, "javascript: %v", err)
 		return spec{}, false
@@ -645,7 +648,7 @@ var webAddress = text.Pattern(`^\s*https?://[^/?#\s]`)
 
 // context returns the context of code in an assertion.
 func (c *caseTranslator) context(a part) map[string]any {
-	values := map[string]any{"vars": c.vars, "prompt": c.prompt}
+	values := c.taskContext()
 	if config, err := valueOf(a.get("config").Node); err == nil && config != nil {
 		values["config"] = config
 	}

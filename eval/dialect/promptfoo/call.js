@@ -1,4 +1,3 @@
-const [fs, path, url] = ["fs", "path", "url"].map(name => process.getBuiltinModule ? process.getBuiltinModule(name) : require(name));
 const [file, name, kind] = process.argv.slice(1);
 // What the program prints goes to the standard error, so that only answers are on the standard output.
 console.log = console.info = console.debug = console.error;
@@ -15,7 +14,14 @@ const answer = value => {
 };
 // A program that ends this process, or never settles its promise, leaves calls without an answer.
 (async () => {
-	const loaded = await import(url.pathToFileURL(path.resolve(file)));
+	let loaded;
+	try {
+		loaded = await load(path.resolve(file));
+	} catch (e) {
+		process.stderr.write(String(e?.stack ?? e) + "\n");
+		lines.forEach(() => answer({error: String(e?.message ?? e)}));
+		process.exit(0);
+	}
 	const whole = loaded.default?.default ?? loaded.default ?? loaded;
 	const called = name ? loaded[name] ?? whole[name] : whole;
 	for (const line of lines) {

@@ -69,8 +69,8 @@ func (tr *translator) functionOf(ref, use string) (*program, error) {
 	case ext == ".py":
 		usual := map[string]string{useVariable: "get_var", useTests: "generate_tests"}
 		p.command = []string{"python3", "-c", callPython, shown, firstOf(function, usual[use])}
-	case slices.Contains([]string{".js", ".cjs", ".mjs"}, ext):
-		p.command = []string{"node", "-e", callNode, shown, function, use}
+	case slices.Contains(nodeExtensions, ext):
+		p.command = []string{"node", "-e", loadModule + callNode, shown, function, use}
 	default:
 		return nil, fmt.Errorf("the program %s: waza runs no %s files", text.Clip(p.name, 80), ext)
 	}

@@ -21,6 +21,9 @@ const filePrefix = "file://"
 // codeExtensions are those of files that promptfoo runs as programs.
 var codeExtensions = []string{".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".py", ".rb"}
 
+// nodeExtensions are those of files that Node.js runs.
+var nodeExtensions = []string{".js", ".cjs", ".mjs", ".ts", ".cts", ".mts"}
+
 // isCode reports whether a reference names a program, perhaps with one of its functions.
 func isCode(ref string) bool {
 	file, _ := splitFunction(ref)

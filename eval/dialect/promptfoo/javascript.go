@@ -45,25 +45,25 @@ var declares = text.Pattern(`^(?:const|let|var)\s`)
 // checkBody returns the reason why waza cannot run a function.
 func checkBody(body string) error {
 	if len(body) > maxCode {
-		return fmt.Errorf("its code is longer than %d KiB", maxCode>>10)
+		return &nodeError{fmt.Sprintf("its code is longer than %d KiB", maxCode>>10)}
 	}
 	if importsModule().MatchString(body) {
 		return errImports
 	}
 	if found := needsNode().FindString(body); found != "" {
-		return fmt.Errorf("its code needs Node.js for %s", text.Clip(strings.TrimSpace(found), 40))
+		return &nodeError{fmt.Sprintf("its code needs Node.js for %s", text.Clip(strings.TrimSpace(found), 40))}
 	}
 	if found := needsResponse().FindStringSubmatch(body); found != nil {
-		return fmt.Errorf("its code needs context.%s, which waza does not have", found[1]+found[2])
+		return responseError(found)
 	}
 	source := "(function () {" + body + "\n})"
 	_, err := parser.ParseFile(nil, "", source, 0, parser.WithDisableSourceMaps)
 	if list := (parser.ErrorList)(nil); errors.As(err, &list) && len(list) > 0 {
-		return fmt.Errorf("its code cannot be parsed: %s in line %d", text.Clip(list[0].Message, 100), list[0].Position.Line)
+		return &nodeError{fmt.Sprintf("its code cannot be parsed: %s in line %d", text.Clip(list[0].Message, 100), list[0].Position.Line)}
 	}
 	if err == nil {
 		if _, err = goja.Compile("", source, false); err != nil {
-			err = fmt.Errorf("its code cannot be compiled: %s", text.Clip(err.Error(), 100))
+			err = &nodeError{fmt.Sprintf("its code cannot be compiled: %s", text.Clip(err.Error(), 100))}
 		}
 	}
 	return err
@@ -76,7 +76,7 @@ var (
 	needsResponse = text.Pattern(`\b(providerResponse|logProbs)\b|\bcontext\s*\??\.\s*(provider|trace|metadata|test\s*\??\.\s*(?:assert|options|threshold))\b`)
 )
 
-var errImports = errors.New("its code imports modules, which waza does not load")
+var errImports = &nodeError{"its code imports modules, which waza does not load"}
 
 // fileBody returns the body of the function in a file: module.exports, export default or a named one. It is
 // called with the arguments.
@@ -84,6 +84,8 @@ func (tr *translator) fileBody(ref, arguments string) (string, error) {
 	file, function := splitFunction(ref)
 	switch filepath.Ext(file) {
 	case ".js", ".cjs", ".mjs":
+	case ".ts", ".cts", ".mts":
+		return "", &nodeError{fmt.Sprintf("%s is TypeScript, which Node.js runs", text.Clip(ref, 80))}
 	default:
 		return "", fmt.Errorf("%s is not JavaScript", text.Clip(ref, 80))
 	}

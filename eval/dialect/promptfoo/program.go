@@ -38,15 +38,17 @@ func (p *provider) readFile(id string, config part) error {
 	switch path.Ext(file) {
 	case ".py":
 		words = []string{"python3", "-c", askPython, file, firstOf(function, "call_api"), string(data)}
-	case ".js", ".cjs", ".mjs":
-		words = []string{"node", "-e", askNode, file, function, string(data)}
+	case ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts":
+		words = []string{"node", "-e", loadModule + askNode, file, function, string(data)}
 	default:
 		return fmt.Errorf("waza runs no providers in %s files", path.Ext(file))
 	}
 	p.label = firstOf(p.label, text.Clip(id, 60))
 	p.settings = dialect.NewMap(p.at)
 	p.settings.Set("executor", dialect.Scalar(p.at, "command"))
-	p.settings.Set("command", dialect.Texts(p.at, words...))
+	below, others := p.besides(file)
+	p.settings.Set("command", dialect.Texts(p.at, append(words, below...)...))
+	p.reads = others
 	p.settings.Set("no_steps", dialect.Scalar(p.at, true))
 	p.usesContext = true
 	return nil

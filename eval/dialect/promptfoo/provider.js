@@ -1,6 +1,7 @@
-const [fs, path, url] = ["fs", "path", "url"].map(name => process.getBuiltinModule ? process.getBuiltinModule(name) : require(name));
 const [file, name, config] = process.argv.slice(1);
 const fail = reason => { process.stderr.write(reason + "\n"); process.exit(1); };
+// reasonOf returns the first line of an exception, and its place in a file.
+const reasonOf = e => [String(e?.message ?? e).split("\n")[0], /\n\s+at (?:[^\n]*\()?((?:file:\/\/)?\/[^\n)]*)/.exec(e?.stack)?.[1]].filter(Boolean).join(" at ");
 // A provider that ends the program, or never settles its promise, gave no answer: its exit code must not be 0.
 let answered = false;
 process.on("exit", code => {
@@ -17,7 +18,7 @@ const isClass = f => typeof f === "function" && (f.prototype?.callApi || /^class
 	const prompt = fs.readFileSync(0, "utf8");
 	const context = JSON.parse(process.env.WAZA_CONTEXT || "{}");
 	const options = {id: "file://" + file, config: JSON.parse(config)};
-	const loaded = await import(url.pathToFileURL(path.resolve(process.env.WAZA_SUITE_DIR || "", file)));
+	const loaded = await load(path.resolve(process.env.WAZA_SUITE_DIR || "", file));
 	let call = name ? loaded[name] ?? loaded.default?.[name] : loaded.default?.default ?? loaded.default ?? loaded;
 	if (isClass(call)) call = new call(options);
 	if (typeof call?.callApi === "function") call = call.callApi.bind(call);
@@ -32,4 +33,4 @@ const isClass = f => typeof f === "function" && (f.prototype?.callApi || /^class
 			total_tokens: usage.total || 0, cost_usd: result.cost || 0}) + "\n");
 	}
 	write(output + "\n", () => { answered = true; process.exit(0); });
-})().catch(e => fail(String(e?.stack ?? e)));
+})().catch(e => fail(reasonOf(e)));

@@ -65,6 +65,8 @@ type provider struct {
 	hasSteps bool
 	// usesContext means that it gets the variables of a test, which are the context of its task.
 	usesContext bool
+	reads       []string                                   // paths that its program uses besides files below the suite's directory
+	besides     func(file string) (below, others []string) // returns what a program uses
 }
 
 // parameters are the keys of a provider's config that APIs have under the same name, and those with
@@ -382,6 +384,7 @@ func (tr *translator) provider(item providerItem, number int) (p provider, ok bo
 	n, config := item.Node, part{nil, item.src}
 	id := dialect.TextOf(n)
 	p = provider{at: item.at, prompts: part{nil, item.src}, env: decode.Follow(decode.Lookup(tr.root, "env")), render: tr.ofEnvironment()}
+	p.besides = func(file string) (below, others []string) { return tr.besides(tr.path(file)) }
 	if n != nil && n.Kind == yaml.MappingNode {
 		if decode.Lookup(n, "id") == nil && len(n.Content) == 2 { // an older form: id to settings
 			id, n = n.Content[0].Value, decode.Follow(n.Content[1])
@@ -590,6 +593,7 @@ func (tr *translator) setProviders(config dialect.Map) {
 		tr.groups = []group{tr.replaced(providers)} // waza needs an agent or executor for this file
 		return
 	}
+	setReads(config, providers)
 	if len(providers) == 1 {
 		providers[0].configure(config)
 	} else {
@@ -602,6 +606,23 @@ func (tr *translator) setProviders(config dialect.Map) {
 	}
 	if tr.groups = groupsOf(providers); len(tr.groups) == 1 {
 		tr.groups[0].cells = nil
+	}
+}
+
+// setReads lets the programs of providers read what they use, in a sandbox.
+func setReads(config dialect.Map, providers []provider) {
+	var reads []string
+	for _, p := range providers {
+		for _, name := range p.reads {
+			if !slices.Contains(reads, name) {
+				reads = append(reads, name)
+			}
+		}
+	}
+	if len(reads) > 0 {
+		sandbox := dialect.NewMap(providers[0].at)
+		sandbox.Set("read", dialect.Texts(providers[0].at, reads...))
+		config.Set("sandbox", sandbox.Node)
 	}
 }
 

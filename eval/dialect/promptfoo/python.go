@@ -2,18 +2,31 @@ package promptfoo
 
 import (
 	_ "embed"
+	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"waza/eval/dialect"
+	"waza/eval/text"
 )
 
-// runAssertion is a program that evaluates a Python assertion. Its argument is a pythonCall, its
-// standard input the output. The last line that it prints is the score. It decides the opposite itself, because
-// code that throws an exception never passes.
+// runPython and runNode are programs that evaluate an assertion in Python or JavaScript. Their arguments are a codeCall and, if
+// the assertion is in a file, its name beside the suite; their standard input is the output. The last line that they print is
+// the score. They decide the opposite themselves, because code that throws an exception never passes.
 //
 //go:embed assertion.py
-var runAssertion string
+var runPython string
+
+//go:embed assertion.js
+var runNodeAssertion string
+
+// loadModule precedes programs of node that load modules of the suite.
+//
+//go:embed load.js
+var loadModule string
+
+var runNode = loadModule + runNodeAssertion
 
 // python returns the grader of a Python assertion.
 func (c *caseTranslator) python(a part, value string) (g spec, ok bool) {
@@ -21,6 +34,16 @@ func (c *caseTranslator) python(a part, value string) (g spec, ok bool) {
 		c.block(a, "the value of python must be code that is not empty")
 		return spec{}, false
 	}
+	if file, _ := splitFunction(value); strings.HasPrefix(value, filePrefix) && filepath.Ext(file) != ".py" {
+		c.block(a, "%s is no Python file", file)
+		return spec{}, false
+	}
+	return c.program(a, value, "get_assert", "python3", "-c", runPython)
+}
+
+// program returns the grader that evaluates the code of an assertion with an interpreter. The file of the code is loaded when the trial
+// is graded, with the modules beside it.
+func (c *caseTranslator) program(a part, code, usual string, command ...string) (g spec, ok bool) {
 	call := map[string]any{"context": c.context(a)}
 	if strings.HasPrefix(a.get("type").text(), "not-") {
 		call["inverse"] = true
@@ -28,21 +51,26 @@ func (c *caseTranslator) python(a part, value string) (g spec, ok bool) {
 	if f, ok := c.threshold(a.get("threshold")); ok {
 		call["threshold"] = f
 	}
-	ref := a.get("value").text()
-	switch file, function := splitFunction(ref); {
-	case strings.HasPrefix(ref, filePrefix):
-		if filepath.Ext(file) != ".py" {
-			c.block(a, "%s is no Python file", file)
-			return spec{}, false
-		}
-		source, err := c.read(c.path(file))
-		if err != nil {
+	source, file := code, ""
+	if strings.HasPrefix(code, filePrefix) {
+		var function string
+		file, function = splitFunction(code)
+		var err error
+		if source, err = c.read(c.path(file)); err != nil {
 			c.block(a, "%v", err)
 			return spec{}, false
 		}
-		call["source"], call["function"], call["file"] = source, firstOf(function, "get_assert"), filepath.ToSlash(file)
-	default:
-		call["code"] = value
+		file = c.Files.Relative(c.path(file))
+		call["function"] = firstOf(function, usual)
+	} else {
+		call["code"] = code
+		if body := functionBody(code); command[0] == "node" && body != code {
+			call["body"] = body
+		}
+	}
+	if found := needsResponse().FindStringSubmatch(source); found != nil {
+		c.block(a, "%v", responseError(found))
+		return spec{}, false
 	}
 	transform := ""
 	if len(c.transforms) > 0 || a.get("transform").Node != nil {
@@ -52,11 +80,36 @@ func (c *caseTranslator) python(a part, value string) (g spec, ok bool) {
 		return spec{}, false
 	}
 	at := c.place(a)
+	args := append(slices.Clone(command[1:]), literal(call))
+	if file != "" {
+		args = append(args, file)
+	}
 	config := dialect.NewMap(at)
-	config.Set("command", dialect.Scalar(at, "python3"))
-	config.Set("args", dialect.Texts(at, "-c", runAssertion, literal(call)))
+	config.Set("command", dialect.Scalar(at, command[0]))
+	config.Set("args", dialect.Texts(at, args...))
+	config.Set("network", dialect.Scalar(at, true)) // as in promptfoo: such code asks models
 	return spec{kind: "program", config: config, transform: transform, inverse: true}, true
 }
 
-// wrapped passes the value that transforms make to Python.
+// wrapped passes the value that transforms make to programs.
 const wrapped = "return JSON.stringify({output});"
+
+// A nodeError is the reason why only Node.js can run code.
+type nodeError struct{ reason string }
+
+func (e *nodeError) Error() string { return e.reason }
+
+// isForNode reports whether Node.js can perhaps run code that waza cannot.
+func isForNode(err error) bool {
+	var e *nodeError
+	return errors.As(err, &e)
+}
+
+// responseError reports code that needs a part of the context that waza does not have.
+func responseError(found []string) error {
+	name := ""
+	for _, group := range found[1:] {
+		name += strings.Join(strings.Fields(text.Clip(group, 40)), "")
+	}
+	return errors.New("its code needs context." + name + ", which waza does not have")
+}

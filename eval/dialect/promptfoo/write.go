@@ -74,7 +74,7 @@ func (w *writer) loseRest() {
 // fitsVariable reports whether the prompt of a case can be the value of a variable.
 func fitsVariable(c *dialect.Case) bool {
 	return !c.Others.Has("inputs.system_prompt") && !c.Others.Has("inputs.history") && !c.Others.Has("inputs.context") && !strings.HasSuffix(c.Prompt, "\n") &&
-		!slices.ContainsFunc(c.Checks, func(check dialect.Check) bool { _, ok := pythonOf(&check); return ok }) &&
+		!slices.ContainsFunc(c.Checks, func(check dialect.Check) bool { _, ok := codeOf(&check); return ok }) &&
 		!strings.HasPrefix(c.Prompt, filePrefix) && !promptMention().MatchString(c.Prompt)
 }
 
@@ -410,14 +410,14 @@ func (t *testWriter) history() (chat []message) {
 
 // setContext sets the variables and metadata from the context that the translation made of them.
 func (t *testWriter) setContext() {
-	context, ok := dialect.Take[map[string]any](&t.from.Others, "inputs.context")
-	if !ok {
-		for i := range t.from.Checks {
-			if call, ok := pythonOf(&t.from.Checks[i]); ok {
-				t.setVars(call.Context.Vars)
-				break
-			}
+	context, ofTask := dialect.Take[map[string]any](&t.from.Others, "inputs.context")
+	for i := 0; i < len(t.from.Checks) && context == nil; i++ {
+		if call, ok := codeOf(&t.from.Checks[i]); ok {
+			context = call.Context
+			delete(context, "config") // of the assertion
 		}
+	}
+	if context == nil {
 		return
 	}
 	vars, _ := context["vars"].(map[string]any)
@@ -433,7 +433,7 @@ func (t *testWriter) setContext() {
 	if description, _ := test["description"].(string); description != dialect.TextOf(t.to.Get("description")) {
 		t.lose(false, "inputs.context", "programs see the id of the task as the description of the test")
 	}
-	if t.noProvider && !slices.ContainsFunc(t.from.Checks, func(c dialect.Check) bool { return c.Type == "code" }) {
+	if ofTask && t.noProvider && !slices.ContainsFunc(t.from.Checks, func(c dialect.Check) bool { return c.Type == "code" }) {
 		t.lose(false, "inputs.context", "the provider of the suite, which sees it, is not written")
 	}
 }
@@ -566,7 +566,7 @@ type checkWriter struct {
 
 // writers write graders by the types of waza. Options that remain are reported.
 var writers = map[string]func(*checkWriter){
-	"text": (*checkWriter).text, "code": (*checkWriter).code, "json_schema": (*checkWriter).schema, "program": (*checkWriter).python,
+	"text": (*checkWriter).text, "code": (*checkWriter).code, "json_schema": (*checkWriter).schema, "program": (*checkWriter).program,
 	"prompt": (*checkWriter).judge, "behavior": (*checkWriter).limits, "skill_invocation": (*checkWriter).skills,
 	"tool_calls": (*checkWriter).tools, "overlap": (*checkWriter).overlap, "similar": (*checkWriter).similar,
 	"webhook": (*checkWriter).webhook, "answer_relevance": (*checkWriter).relevance,
@@ -884,38 +884,48 @@ func (c *checkWriter) schema() {
 	c.add(w)
 }
 
-// A pythonCall is the argument of runAssertion.
-type pythonCall struct {
-	Code, Source, Function, File string
-	Threshold                    any
-	Inverse                      bool
-	Context                      struct {
-		Vars   map[string]any
-		Config any
-	}
+// A codeCall is the argument of runPython and runNode.
+type codeCall struct {
+	Code, Function string
+	Threshold      any
+	Inverse        bool
+	Context        map[string]any
+
+	file, kind string
 }
 
-// pythonOf returns the Python assertion that the translation made a program of; ok is false for other
-// graders.
-func pythonOf(c *dialect.Check) (call pythonCall, ok bool) {
+// codeOf returns the assertion that the translation made a program of; ok is false for other graders.
+func codeOf(c *dialect.Check) (call codeCall, ok bool) {
 	args, _ := dialect.TextsIn(c.Config["args"])
-	if c.Type != "program" || c.Config["command"] != "python3" || len(args) != 3 || args[0] != "-c" || args[1] != runAssertion {
+	if c.Type != "program" || len(args) < 3 || len(args) > 4 {
 		return call, false
+	}
+	switch args[1] {
+	case runPython:
+		call.kind = "python"
+	case runNode:
+		call.kind = "javascript"
+	default:
+		return call, false
+	}
+	if len(args) == 4 {
+		call.file = args[3]
 	}
 	return call, json.Unmarshal([]byte(args[2]), &call) == nil
 }
 
-func (c *checkWriter) python() {
-	call, ok := pythonOf(c.from)
+func (c *checkWriter) program() {
+	call, ok := codeOf(c.from)
 	if !ok {
 		return
 	}
 	delete(c.left, "command")
 	delete(c.left, "args")
-	w := written{kind: "python", value: call.Code, threshold: call.Threshold, config: call.Context.Config, opposite: call.Inverse}
-	if call.Source != "" {
-		ref := filePrefix + path.Clean(call.File)
-		if call.Function != "get_assert" {
+	delete(c.left, "network")
+	w := written{kind: call.kind, value: call.Code, threshold: call.Threshold, config: call.Context["config"], opposite: call.Inverse}
+	if call.file != "" {
+		ref := filePrefix + path.Clean(call.file)
+		if call.Function != "" && call.Function != "get_assert" {
 			ref += ":" + call.Function
 		}
 		w.value = fileReference(ref)

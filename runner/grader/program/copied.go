@@ -63,7 +63,10 @@ func (g *programGrader) copied(
 	}
 	environ = slices.Clone(environ)
 	for i, kv := range environ {
-		if name, _, _ := strings.Cut(kv, "="); !ownPlaces().MatchString(name) {
+		switch name, _, _ := strings.Cut(kv, "="); {
+		case name == suiteVariable:
+			environ[i] = name + "=" + c.place(g.env.Suite.Dir)
+		case !ownPlaces().MatchString(name):
 			environ[i] = c.renamed(kv, workspace)
 		}
 	}

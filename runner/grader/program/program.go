@@ -54,7 +54,7 @@ type ProgramOptions struct {
 	// Program to run: a file of the suite, of its repository, beside the task file or of the
 	// process's directory, else one on PATH. It finds the trial through WAZA_WORKSPACE_DIR,
 	// WAZA_OUTPUT_FILE and WAZA_TRANSCRIPT_FILE; WAZA_OUTPUT_DROPPED is the number of bytes cut
-	// from the output. Its last line can be a JSON object with score (a number from 0 to 1),
+	// from the output. WAZA_SUITE_DIR is the directory of the suite, unless it trusts the workspace. Its last line can be a JSON object with score (a number from 0 to 1),
 	// passed (true or false), feedback and details; any other score or passed is an error. On
 	// Linux it can write that object to the file descriptor WAZA_RESULT_FD instead, which counts
 	// only from its first process: programs that it starts cannot give a verdict then.
@@ -235,6 +235,9 @@ func (g *programGrader) gradeWith(
 		return grader.Score{}, err
 	}
 	defer os.RemoveAll(temp)
+	if !g.options.TrustWorkspace { // the agent's code need not know it
+		environ = append(slices.Clone(environ), suiteVariable+"="+g.env.Suite.Dir)
+	}
 	if contents != nil {
 		if line, environ, err = g.copied(line, environ, contents, filepath.Join(temp, "suite"), workspace); err != nil {
 			return grader.Score{}, fmt.Errorf("copies of the grader's files: %w", err)
@@ -296,6 +299,9 @@ func (g *programGrader) stdin(ctx context.Context, s *grader.Subject) (io.Reader
 	trial, err := scopeJSON(ctx, s, []string{"output", "outcome", "transcript", "tool_calls", "errors", "duration_ms", "context"})
 	return bytes.NewReader(trial), err
 }
+
+// suiteVariable names the directory of the suite, or of the copies of its files.
+const suiteVariable = "WAZA_SUITE_DIR"
 
 // The names of the files that a program can read.
 const (
