@@ -802,6 +802,9 @@ func (c *caseTranslator) addTransforms() {
 		}
 		c.transforms = append(c.transforms, body)
 	}
+	if c.isParsed {
+		c.transforms = append(c.transforms, parsedResponse)
+	}
 	for _, t := range c.providerTransforms {
 		c.addTransform(t)
 	}
@@ -813,7 +816,7 @@ func (c *caseTranslator) addTransforms() {
 // ofProvider returns the functions that change the output before those of the test.
 func (c *caseTranslator) ofProvider() []string {
 	n := len(c.providerTransforms)
-	if c.isHTTP {
+	if c.isHTTP || c.isParsed {
 		n++
 	}
 	return slices.Clone(c.transforms[:min(n, len(c.transforms))])

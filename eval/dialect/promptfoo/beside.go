@@ -20,7 +20,9 @@ var namedWord = text.Pattern(`[\w@./-]*\w`)
 // contain the expected answers.
 func (tr *translator) besides(file string) (below, others []string) {
 	config := tr.Source.Path
-	holdsConfig := func(name string) bool { return name == config || strings.HasPrefix(config, name+string(filepath.Separator)) }
+	holdsConfig := func(name string) bool {
+		return name == config || strings.HasPrefix(config, name+string(filepath.Separator))
+	}
 	seen := []string{file}
 	usesNode := slices.Contains(nodeExtensions, filepath.Ext(file))
 	for queue := []string{file}; len(queue) > 0 && len(seen) < maxBeside; queue = queue[1:] {

@@ -53,6 +53,7 @@ type provider struct {
 	transforms []part
 	prompts    part // those that it gets; all if it lists none
 	isHTTP     bool
+	isParsed   bool // its answers have a JSON schema, and promptfoo parses them
 	id         string
 	cell       string         // its name, if cells have names
 	caller     map[string]any // as programs of prompts and variables see it
@@ -145,6 +146,8 @@ func (p *provider) read(id string, config part) error {
 		}
 	}
 	p.dropUnsupported(model)
+	format, _ := p.params["response_format"].(map[string]any)
+	p.isParsed = format["type"] == "json_schema" && s.executor == "openai"
 	return nil
 }
 
@@ -483,7 +486,7 @@ type group struct {
 	cells              []string // the names of their cells; none if the providers of the file are one group
 	chosenBy           part     // the prompts that they get
 	providerTransforms []part
-	isHTTP             bool
+	isHTTP, isParsed   bool
 	response           part     // transformResponse
 	stepless           bool     // no provider reports steps
 	requested          []string // variables that their requests name
@@ -496,7 +499,7 @@ type group struct {
 // does reports whether a provider does the cases of the group.
 func (g *group) does(p *provider) bool {
 	same := func(a, b part) bool { return a.text() == b.text() }
-	return jsonOf(g.chosenBy.Node) == jsonOf(p.prompts.Node) && g.isHTTP == p.isHTTP && same(g.response, p.response) &&
+	return jsonOf(g.chosenBy.Node) == jsonOf(p.prompts.Node) && g.isHTTP == p.isHTTP && g.isParsed == p.isParsed && same(g.response, p.response) &&
 		slices.EqualFunc(g.providerTransforms, p.transforms, same)
 }
 
@@ -522,7 +525,7 @@ func groupsOf(providers []provider) (groups []group) {
 		if at < 0 {
 			at = len(groups)
 			groups = append(groups, group{
-				chosenBy: p.prompts, providerTransforms: p.transforms, isHTTP: p.isHTTP, response: p.response, stepless: true,
+				chosenBy: p.prompts, providerTransforms: p.transforms, isHTTP: p.isHTTP, isParsed: p.isParsed, response: p.response, stepless: true,
 			})
 		}
 		groups[at].add(p)

@@ -583,6 +583,9 @@ func (t *testWriter) assertion(from *dialect.Check, position int) (list []*yaml.
 	optional, _ := dialect.Take[bool](&from.Others, "optional")
 	transform, _ := dialect.Take[string](&from.Others, "transform")
 	transform, c.strict = withoutStrictJSON(transform)
+	if !t.noProvider {
+		transform = withoutParsing(transform)
+	}
 	write := writers[from.Type]
 	if write == nil {
 		t.lose(true, fmt.Sprintf("%s (%s)", part, from.Type), "promptfoo has no such assertion")
@@ -835,6 +838,21 @@ func (c *checkWriter) source(body string) string {
 		c.lose(true, c.from.Named(), "its code would be the name of a file")
 	}
 	return code
+}
+
+// withoutParsing returns a transform without parsedResponse before it, because promptfoo parses answers with a JSON schema itself.
+func withoutParsing(transform string) string {
+	if transform == parsedResponse {
+		return ""
+	}
+	const mark = "\x00"
+	start, end, _ := strings.Cut(chain([]string{parsedResponse, mark}), mark)
+	rest, starts := strings.CutPrefix(transform, start)
+	rest, ends := strings.CutSuffix(rest, end)
+	if starts && ends && chain([]string{parsedResponse, rest}) == transform {
+		return rest
+	}
+	return transform
 }
 
 // withoutStrictJSON returns a transform without strictJSON after it, and whether it had that.
