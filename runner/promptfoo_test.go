@@ -1021,6 +1021,48 @@ func TestPromptfooModules(t *testing.T) {
 	}
 }
 
+// Code of assertions sees the metadata that a provider in a file reports with its answer, and nothing else of the response.
+func TestPromptfooMetadata(t *testing.T) {
+	t.Parallel()
+	for provider, source := range map[string]string{
+		"provider.py":  "def call_api(prompt, options, context):\n    return {'output': prompt, 'metadata': {'calls': [1, 2]}}\n",
+		"provider.cjs": "module.exports = async prompt => ({output: prompt, metadata: {calls: [1, 2]}});\n",
+	} {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			requireProgram(t, "node")
+			requireProgram(t, "python3")
+			require.Equal(t, map[string]string{
+				"engine": "passed", "response": "passed", "node": "passed", "python": "passed", "transformed": "passed", "wrong": "failed",
+				"tokens": "error", "python tokens": "error", "answer before a transform": "error",
+			}, promptfooAlone(t, strings.NewReplacer("PROVIDER", provider).Replace(`-- eval.yaml --
+description: d
+providers: [file://PROVIDER]
+prompts: ['{{a}}']
+defaultTest: {vars: {a: x}}
+tests:
+  - {description: engine, assert: [{type: javascript, value: context.metadata.calls.length === 2}]}
+  - {description: response, assert: [{type: javascript, value: '(context.providerResponse?.metadata?.calls ?? []).length === 2 && context.providerResponse.output === "x"'}]}
+  - {description: node, assert: [{type: javascript, value: file://check.cjs}]}
+  - {description: python, assert: [{type: python, value: file://check.py}]}
+  - {description: transformed, assert: [{type: javascript, transform: output + 'y', value: 'output === "xy" && context.metadata.calls[1] === 2'}]}
+  - {description: wrong, assert: [{type: python, value: "context['metadata']['calls'] == []"}]}
+  - {description: tokens, assert: [{type: javascript, value: context.providerResponse.tokenUsage.total > 0}]}
+  - {description: python tokens, assert: [{type: python, value: "context['providerResponse'].get('tokenUsage') is None"}]}
+  - {description: answer before a transform, assert: [{type: javascript, transform: output + 'y', value: context.providerResponse.output === 'x'}]}
+-- PROVIDER --
+`)+source+`-- check.cjs --
+const fs = require('fs');
+module.exports = (output, {providerResponse}) => providerResponse.metadata.calls[0] === 1;
+-- check.py --
+def get_assert(output, context):
+    meta = (context.get("providerResponse") or {}).get("metadata") or {}
+    return meta.get("calls") == [1, 2] and context["metadata"]["calls"][1] == 2
+`))
+		})
+	}
+}
+
 // An assertion whose module does not exist is an error, and no verdict, also with not-.
 func TestPromptfooMissingModules(t *testing.T) {
 	t.Parallel()

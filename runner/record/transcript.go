@@ -21,6 +21,8 @@ const (
 	EntryStop EntryType = "stop"
 	// EntrySandbox is something that the sandbox refused, such as a connection.
 	EntrySandbox EntryType = "sandbox"
+	// EntryMetadata is an object that a program reported about its answer, as JSON.
+	EntryMetadata EntryType = "metadata"
 	EntryDropped EntryType = "dropped"
 )
 
@@ -31,8 +33,8 @@ type Entry struct {
 	AtMS int64 `json:"atMs"`
 	// Role is the role of a message: user or assistant.
 	Role string `json:"role,omitempty"`
-	// Text is the text of a message, thought or error, the name of a skill, or the reason of a
-	// stop.
+	// Text is the text of a message, thought or error, the name of a skill, the reason of a
+	// stop, or the JSON of metadata.
 	Text string    `json:"text,omitempty"`
 	Tool *ToolCall `json:"tool,omitempty"`
 	// Plan is the whole plan at that time.

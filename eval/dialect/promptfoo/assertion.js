@@ -32,6 +32,12 @@ const functionOf = async () => {
 (async () => {
 	let output = fs.readFileSync(0, "utf8");
 	if (call.wrapped) output = JSON.parse(output).output;
+	if (call.response !== undefined) {
+		const response = call.context.providerResponse = call.response ? {output, cached: false} : {};
+		for (const e of JSON.parse(fs.readFileSync(process.env.WAZA_TRANSCRIPT_FILE, "utf8"))) {
+			if (e.type === "metadata") response.metadata = call.context.metadata = JSON.parse(e.text);
+		}
+	}
 	process.chdir(dir);
 	let called;
 	try {

@@ -12,6 +12,13 @@ output, context = sys.stdin.read(), call["context"]
 if "wrapped" in call:
     output = json.loads(output)["output"]
 suite = os.environ.get("WAZA_SUITE_DIR") or "."
+if "response" in call:
+    response = {"output": output, "cached": False} if call["response"] else {}
+    with open(os.environ["WAZA_TRANSCRIPT_FILE"], encoding="utf-8") as transcript:
+        for entry in json.load(transcript):
+            if entry["type"] == "metadata":
+                response["metadata"] = context["metadata"] = json.loads(entry["text"])
+    context["providerResponse"] = response
 
 
 def function_of():

@@ -579,16 +579,15 @@ func (c *caseTranslator) javascript(a part, value any) (s spec, ok bool) {
 		return spec{}, false
 	}
 	body, err := c.bodyOf(textOf(value))
-	body = strings.TrimPrefix(body, setResponse) // written by waza convert
-	isAnswer := len(c.transforms) == 0 && a.get("transform").Node == nil
-	if isAnswer && responsePart().MatchString(body) {
-		if err == nil {
-			err = checkBody(responsePart().ReplaceAllString(body, "output"))
-		}
-		body = setResponse + body
-	} else if err == nil {
-		err = checkBody(body)
+	for _, before := range []string{setResponse, setMetadata} { // written by waza convert
+		body = strings.TrimPrefix(body, before)
 	}
+	isAnswer := len(c.transforms) == 0 && a.get("transform").Node == nil
+	rest, before := c.withResponse(body, isAnswer)
+	if err == nil {
+		err = checkBody(rest)
+	}
+	body = before + body
 	if isForNode(err) {
 		return c.program(a, textOf(value), "", "node", "-e", runNode)
 	}
@@ -623,12 +622,6 @@ func (c *caseTranslator) bodyOf(code string) (body string, err error) {
 	}
 	return functionBody(code), nil
 }
-
-// setResponse precedes code that reads the response of a provider.
-const setResponse = "context.providerResponse = {output, cached: false};\n"
-
-// responsePart matches the parts of the response of a provider that an output without transforms has.
-var responsePart = text.Pattern(`\bcontext\s*(?:\?\s*)?\.\s*providerResponse\s*(?:\?\s*)?\.\s*(?:output|cached)\b`)
 
 // webhook returns the grader of an assertion that a server decides.
 func (c *caseTranslator) webhook(a part, value any) (s spec, ok bool) {

@@ -50,6 +50,6 @@ func (p *provider) readFile(id string, config part) error {
 	p.settings.Set("command", dialect.Texts(p.at, append(words, below...)...))
 	p.reads = others
 	p.settings.Set("no_steps", dialect.Scalar(p.at, true))
-	p.usesContext = true
+	p.usesContext, p.hasMetadata = true, true
 	return nil
 }

@@ -27,6 +27,9 @@ const isClass = f => typeof f === "function" && (f.prototype?.callApi || /^class
 	if (result?.error) fail(String(result.error));
 	const output = typeof result === "string" ? result : result?.output;
 	if (typeof output !== "string") fail("the output of the provider must be a text, got " + typeof output);
+	if (result.metadata && typeof result.metadata === "object" && !Array.isArray(result.metadata)) {
+		fs.writeSync(3, JSON.stringify({type: "metadata", metadata: result.metadata}) + "\n");
+	}
 	const usage = result.tokenUsage;
 	if (usage) {
 		fs.writeSync(3, JSON.stringify({type: "usage", input_tokens: usage.prompt || 0, output_tokens: usage.completion || 0,

@@ -32,6 +32,8 @@ if result.get("error"):
     sys.exit(str(result["error"]))
 if not isinstance(result.get("output"), str):
     sys.exit("the output of the provider must be a text, got " + type(result.get("output")).__name__)
+if isinstance(result.get("metadata"), dict):
+    os.write(3, (json.dumps({"type": "metadata", "metadata": result["metadata"]}, default=str) + "\n").encode())
 usage = result.get("tokenUsage") or {}
 if usage:
     event = {"type": "usage", "input_tokens": usage.get("prompt", 0), "output_tokens": usage.get("completion", 0), "total_tokens": usage.get("total", 0)}

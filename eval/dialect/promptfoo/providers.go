@@ -64,6 +64,8 @@ type provider struct {
 	idle       []string  // keys of its config that have no effect
 	// hasSteps means that it can report the steps of an agent.
 	hasSteps bool
+	// hasMetadata means that its answers can have metadata.
+	hasMetadata bool
 	// usesContext means that it gets the variables of a test, which are the context of its task.
 	usesContext bool
 	reads       []string                                   // paths that its program uses besides files below the suite's directory
@@ -489,6 +491,7 @@ type group struct {
 	isHTTP, isParsed   bool
 	response           part     // transformResponse
 	stepless           bool     // no provider reports steps
+	hasMetadata        bool     // all providers can report metadata
 	requested          []string // variables that their requests name
 	usesContext        bool     // a provider gets the variables of tests
 	callers            []any    // the providers, as programs of prompts and variables see them
@@ -506,6 +509,7 @@ func (g *group) does(p *provider) bool {
 func (g *group) add(p *provider) {
 	g.cells = append(g.cells, p.cell)
 	g.stepless = g.stepless && !p.hasSteps
+	g.hasMetadata = g.hasMetadata && p.hasMetadata
 	g.usesContext = g.usesContext || p.usesContext
 	g.callers = append(g.callers, p.caller)
 	g.ids = append(g.ids, dialect.Scalar(nil, p.id))
@@ -525,7 +529,7 @@ func groupsOf(providers []provider) (groups []group) {
 		if at < 0 {
 			at = len(groups)
 			groups = append(groups, group{
-				chosenBy: p.prompts, providerTransforms: p.transforms, isHTTP: p.isHTTP, isParsed: p.isParsed, response: p.response, stepless: true,
+				chosenBy: p.prompts, providerTransforms: p.transforms, isHTTP: p.isHTTP, isParsed: p.isParsed, response: p.response, stepless: true, hasMetadata: true,
 			})
 		}
 		groups[at].add(p)

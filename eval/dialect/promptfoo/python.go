@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -68,12 +69,19 @@ func (c *caseTranslator) program(a part, code, usual string, command ...string) 
 			call["body"] = body
 		}
 	}
-	if found := needsResponse().FindStringSubmatch(source); found != nil {
-		c.block(a, "%v", responseError(found))
-		return spec{}, false
+	isAnswer := len(c.transforms) == 0 && a.get("transform").Node == nil
+	rest, before := c.withResponse(source, isAnswer)
+	for _, pattern := range []*regexp.Regexp{needsResponse(), pythonContext()} {
+		if found := pattern.FindStringSubmatch(rest); found != nil {
+			c.block(a, "%v", responseError(found))
+			return spec{}, false
+		}
+	}
+	if before != "" {
+		call["response"] = isAnswer
 	}
 	transform := ""
-	if len(c.transforms) > 0 || a.get("transform").Node != nil {
+	if !isAnswer {
 		transform, call["wrapped"] = wrapped, true
 	}
 	if !c.spend(sizeOf(call)) {

@@ -252,6 +252,7 @@ func TestHostileSideChannel(t *testing.T) {
 	for line, warning := range map[string]string{
 		`echo '{"type":"tool_call","name":"x","arguments":` + nested + `}'`: "nested more than 500 levels deep",
 		`echo '{"type":"usage","input_tokens":-1}'`:                         "must not be negative",
+		`echo '{"type":"metadata","metadata":[1]}'`:                         "metadata must be an object",
 	} {
 		f := agent(line)
 		tr := f.trial(t, "x")

@@ -60,6 +60,9 @@ type event struct {
 	Content string `json:"content"` // an alternative to text
 	Message string `json:"message"` // an alternative to text
 
+	// metadata
+	Metadata json.RawMessage `json:"metadata"`
+
 	// usage
 	InputTokens  int64   `json:"input_tokens"`
 	OutputTokens int64   `json:"output_tokens"`
@@ -116,6 +119,7 @@ var (
 	errDeepLine = fmt.Errorf("line is nested more than %d levels deep", maxEventDepth)
 	errManyLogs = fmt.Errorf("more than %d log lines", maxLogs)
 	errUsage    = errors.New("usage: counts must not be negative")
+	errMetadata = errors.New("metadata must be an object")
 )
 
 // readLine returns a line without its newline. It truncates a line beyond the limit, so that it
@@ -174,13 +178,18 @@ func (c *channel) take(t *executor.Trial, line []byte) error {
 			sum = c.usage.Add(sum)
 		}
 		c.usage = &sum
+	case "metadata":
+		if !bytes.HasPrefix(e.Metadata, []byte("{")) {
+			return errMetadata
+		}
+		t.Transcript.Add(record.Entry{Type: record.EntryMetadata, Text: string(e.Metadata)})
 	case "log":
 		if c.logs++; c.logs > maxLogs {
 			return errManyLogs
 		}
 		t.Logf("info", "%s", text)
 	default:
-		return fmt.Errorf("unknown type %q; known types: tool_call, message, thought, usage, skill, error, log", e.Type)
+		return fmt.Errorf("unknown type %q; known types: tool_call, message, thought, usage, skill, metadata, error, log", e.Type)
 	}
 	return nil
 }
