@@ -262,3 +262,34 @@ def key(context):
 	require.Contains(t, got["1"], "blocked: the program p.py:key: ValueError: ")
 	require.NotContains(t, got["1"], "sk-0123456789abcdef0123")
 }
+
+// Code of options.transformVars makes variables of those of the test, before lists among them multiply it.
+func TestPromptfooTransformVars(t *testing.T) {
+	t.Parallel()
+	requireProgram(t, "node")
+	requireProgram(t, "python3")
+	require.Equal(t, map[string]string{
+		"one": "A AB", "list [b=x]": "A x", "list [b=y]": "A y", "lines": "A A!", "file": "A Aa", "python": "A Ap", "same id": "A true",
+		"exception": "blocked: options.transformVars: the program vars.none.length: Cannot read properties of undefined (reading 'length')",
+		"no map":    "blocked: options.transformVars: it must return variables, got 7",
+	}, promptsOf(t, `
+description: d
+providers: [echo]
+prompts: ['{{a}} {{b}}']
+defaultTest: {vars: {a: A}, assert: [{type: contains, value: A}]}
+tests:
+  - {description: one, options: {transformVars: '{...vars, b: vars.a + "B"}'}}
+  - {description: list, options: {transformVars: '{b: ["x", "y"]}'}}
+  - {description: lines, options: {transformVars: "const b = vars.a + '!';\nreturn {b};"}}
+  - {description: file, options: {transformVars: 'file://make.js:named'}}
+  - {description: python, options: {transformVars: file://make.py}}
+  - {description: same id, options: {transformVars: '({b: /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(context.uuid)})'}}
+  - {description: exception, options: {transformVars: vars.none.length}}
+  - {description: no map, options: {transformVars: '7'}}
+-- make.js --
+exports.named = vars => ({b: vars.a + "a"});
+-- make.py --
+def get_transform(vars, context):
+    return {"b": vars["a"] + "p"}
+`))
+}

@@ -44,8 +44,6 @@ func (c *caseTranslator) graders() []*yaml.Node {
 			continue
 		}
 		switch {
-		case key == "transformVars":
-			c.block(c.options[key], "options.transformVars: waza runs no code to make variables; write their values")
 		case parameters[key] != "": // which promptfoo merges into the config of the provider
 			c.block(c.options[key], "the key options.%s: waza has no settings of providers for single tests", text.Clip(key, 60))
 		case !slices.Contains(optionKeys, key):

@@ -16,7 +16,7 @@ const answer = value => {
 (async () => {
 	let loaded;
 	try {
-		loaded = await load(path.resolve(file));
+		loaded = kind === "inline" ? new Function("vars", "context", "process", file) : await load(path.resolve(file));
 	} catch (e) {
 		process.stderr.write(String(e?.stack ?? e) + "\n");
 		lines.forEach(() => answer({error: String(e?.message ?? e)}));

@@ -34,6 +34,8 @@ const (
 	usePrompt   = "prompt"
 	useVariable = "variable"
 	useTests    = "tests"
+	useInline   = "inline" // the file is code that makes variables
+	useVars     = "vars"
 )
 
 // scriptExtensions are those of files that promptfoo starts by themselves.
@@ -67,7 +69,7 @@ func (tr *translator) functionOf(ref, use string) (*program, error) {
 	case ext == ".py" && function == "" && use == usePrompt:
 		p.command, p.isScript = []string{"python3", shown}, true
 	case ext == ".py":
-		usual := map[string]string{useVariable: "get_var", useTests: "generate_tests"}
+		usual := map[string]string{useVariable: "get_var", useTests: "generate_tests", useVars: "get_transform"}
 		p.command = []string{"python3", "-c", callPython, shown, firstOf(function, usual[use])}
 	case slices.Contains(nodeExtensions, ext):
 		p.command = []string{"node", "-e", loadModule + callNode, shown, function, use}

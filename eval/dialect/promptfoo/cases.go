@@ -21,7 +21,7 @@ var (
 
 	optionKeys = []string{
 		"prefix", "suffix", "provider", "transform", "postprocess", "disableVarExpansion", "disableConversationVar", "disableDefaultAsserts", "runSerially",
-		"rubricPrompt", "factuality", "storeOutputAs",
+		"rubricPrompt", "factuality", "storeOutputAs", "transformVars",
 	}
 )
 
@@ -127,6 +127,7 @@ type caseTranslator struct {
 
 	transforms []string // functions that change the output before all assertions
 	code       bool     // some code gets a context
+	incomplete bool     // code that makes variables did not run
 }
 
 // block notes that nobody can run the case. The reason is reported as a warning, because all other
@@ -161,6 +162,9 @@ func (tr *translator) test(t part, number int, prompts []prompt) (tasks []*yaml.
 	if tr.exceeded() {
 		return nil
 	}
+	if code := options["transformVars"]; code.Node != nil && !decode.IsNull(code.Node) {
+		vars = tr.transformVars(vars, code, expand, fmt.Sprint(number))
+	}
 	prompts = chosen(prompts, firstGiven(t.get("prompts"), tr.standard.get("prompts")))
 	count := len(prompts)
 	for _, v := range vars {
@@ -178,6 +182,10 @@ func (tr *translator) test(t part, number int, prompts []prompt) (tasks []*yaml.
 				c.order = append(c.order, v.name)
 				if v.reason != "" {
 					c.block(t, "%s", v.reason)
+				}
+				if v.fault != nil {
+					c.incomplete = true
+					c.blockFor(options["transformVars"], v.fault)
 				}
 				if len(v.values) > 0 {
 					c.vars[v.name] = v.values[at[i]]
@@ -308,6 +316,7 @@ func (c *caseTranslator) unknownVariable(name string) {
 		c.block(c.test, "{{%s}}: the prompt contains the answers to earlier tests, and waza runs each test by itself", conversation)
 	case c.answers[name]:
 		c.block(c.test, "{{%s}}: the variable is the answer to another test (storeOutputAs), and waza runs each test by itself", text.Clip(name, 60))
+	case c.incomplete:
 	default:
 		c.warn(c.test, "{{%s}}: the test has no such variable, so it is empty", text.Clip(name, 60))
 	}

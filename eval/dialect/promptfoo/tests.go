@@ -411,6 +411,7 @@ type variable struct {
 	name   string
 	values []any // more than one multiply the test
 	reason string
+	fault  error // of a program that makes variables
 }
 
 // addVars adds the variables of a test to those of the default test, or replaces them.
