@@ -293,3 +293,22 @@ def get_transform(vars, context):
     return {"b": vars["a"] + "p"}
 `))
 }
+
+// A schema can be a value that a module exports, but not a function, which needs the output.
+func TestPromptfooExportedSchema(t *testing.T) {
+	t.Parallel()
+	requireProgram(t, "node")
+	require.Equal(t, map[string]string{
+		"schema": "list", "function": "blocked: the value of is-json: the program schema.cjs:made: it exports a function, which needs the output of a case",
+	}, promptsOf(t, `
+description: d
+providers: [echo]
+prompts: [list]
+tests:
+  - {description: schema, assert: [{type: is-json, value: 'file://schema.cjs:answer'}]}
+  - {description: function, assert: [{type: is-json, value: 'file://schema.cjs:made'}]}
+-- schema.cjs --
+exports.answer = {type: "array"};
+exports.made = () => exports.answer;
+`))
+}

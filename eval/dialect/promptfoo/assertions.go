@@ -2,6 +2,7 @@ package promptfoo
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -344,6 +345,11 @@ func (c *caseTranslator) value(a part, kind string) (value any, ok bool) {
 	if err == nil {
 		value, err = c.filled(value, kind)
 	}
+	var notRun *errNotRun
+	if errors.As(err, &notRun) {
+		c.blockFor(v, err)
+		return nil, false
+	}
 	if err != nil {
 		c.block(firstPart(v, a), "the value of %s: %v", text.Clip(kind, 60), err)
 		return nil, false
@@ -367,6 +373,9 @@ func (c *caseTranslator) filled(value any, kind string) (any, error) {
 			return c.render.render(v)
 		}
 		if isCode(v) {
+			if file, _ := splitFunction(v); strings.HasSuffix(kind, "-json") && slices.Contains(nodeExtensions, filepath.Ext(file)) {
+				return c.exported(v)
+			}
 			if kind != "javascript" && kind != "python" {
 				return nil, fmt.Errorf("%s is a program, which waza does not run", text.Clip(v, 80))
 			}
@@ -388,6 +397,15 @@ func (c *caseTranslator) filled(value any, kind string) (any, error) {
 		return list, nil
 	}
 	return value, nil
+}
+
+// exported returns a value that a module exports.
+func (c *caseTranslator) exported(ref string) (any, error) {
+	p, err := c.functionOf(ref, useValue)
+	if err != nil {
+		return nil, err
+	}
+	return c.runFor(p)
 }
 
 // loaded returns the content of a file: the value of YAML and JSON, else its text.

@@ -31,7 +31,8 @@ const answer = value => {
 			args[3] = {id: () => id, label};
 		}
 		try {
-			if (typeof called !== "function" && (kind !== "tests" || called === undefined)) {
+			if (kind === "value" && typeof called === "function") throw new Error("it exports a function, which needs the output of a case");
+			if (typeof called !== "function" && (kind !== "tests" && kind !== "value" || called === undefined)) {
 				throw new Error(name ? "it exports no function " + name : "it exports no function");
 			}
 			const output = typeof called === "function" ? await called(...args) : called;

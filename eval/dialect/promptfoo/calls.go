@@ -36,6 +36,7 @@ const (
 	useTests    = "tests"
 	useInline   = "inline" // the file is code that makes variables
 	useVars     = "vars"
+	useValue    = "value" // which is no function
 )
 
 // scriptExtensions are those of files that promptfoo starts by themselves.

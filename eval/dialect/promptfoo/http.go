@@ -76,6 +76,9 @@ func (p *provider) readHTTP(id string, config part) error {
 	default:
 		return errors.New("config.validateStatus: waza has no such rule; it accepts any status, or status >= 200 && status < 300")
 	}
+	if !webAddress().MatchString(address) && !strings.HasPrefix(strings.TrimSpace(address), "{{") {
+		return fmt.Errorf("config.url must be an http or https address, got %q", text.Clip(address, 60))
+	}
 	_, rest, _ := strings.Cut(address, "://")
 	host, _, _ := strings.Cut(rest, "/")
 	if !strings.Contains(id, "://") && strings.Contains(id, ":") {

@@ -710,6 +710,9 @@ func (c *caseTranslator) judgeOf(config dialect.Map, at *yaml.Node, n part) erro
 	if inner := n.get("text"); inner.Node != nil { // by the kind of question
 		return c.judgeOf(config, at, inner)
 	}
+	if n.get("id").Node == nil && (n.get("embedding").Node != nil || n.get("classification").Node != nil) {
+		return nil // it answers other kinds of questions
+	}
 	p := &provider{at: at, render: c.ofEnvironment()}
 	id, settings := n.text(), part{nil, n.src}
 	if n.Node != nil && n.Kind == yaml.MappingNode {
