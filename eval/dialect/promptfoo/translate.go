@@ -93,7 +93,10 @@ func (tr *translator) topKeys() {
 	for _, pair := range dialect.Pairs(tr.root) {
 		key, at := pair.Key.Value, part{pair.Key, tr.Source}
 		reason, decisive := decisiveKeys[key]
+		tests := decode.Follow(decode.Lookup(tr.root, "tests"))
 		switch {
+		case key == "redteam" && tests != nil && !lacksValue(tests): // as promptfoo eval, which runs the tests
+			tr.warn(at, "redteam has no effect: waza generates no attacks, and runs the tests of the file")
 		case decisive && !lacksValue(pair.Value):
 			tr.cannotAt(at, "%s", reason)
 		case !decisive && !slices.Contains(knownKeys, key) && !strings.HasPrefix(key, "x-") && !hasAnchor(pair.Value):
