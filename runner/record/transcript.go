@@ -23,7 +23,7 @@ const (
 	EntrySandbox EntryType = "sandbox"
 	// EntryMetadata is an object that a program reported about its answer, as JSON.
 	EntryMetadata EntryType = "metadata"
-	EntryDropped EntryType = "dropped"
+	EntryDropped  EntryType = "dropped"
 )
 
 // Entry is something that happened in a trial.
