@@ -312,3 +312,27 @@ exports.answer = {type: "array"};
 exports.made = () => exports.answer;
 `))
 }
+
+// Node.js runs programs in TypeScript if it can read it, and else the error names the version that can.
+func TestPromptfooTypeScript(t *testing.T) {
+	t.Parallel()
+	requireProgram(t, "node")
+	prompts := promptsOf(t, `
+description: d
+providers: [echo]
+prompts: [file://p.ts]
+tests: [{description: typed, vars: {a: A}, assert: [{type: contains, value: A}]}]
+-- p.ts --
+import { greet } from './greet';
+export default ({vars}: {vars: Record<string, string>}): string => greet(vars.a);
+-- greet.ts --
+export const greet = (name: string): string => 'hi ' + name;
+`)
+	reads, err := exec.Command("node", "-p", "Boolean(process.features.typescript && require('module').registerHooks)").Output()
+	require.NoError(t, err)
+	if strings.TrimSpace(string(reads)) == "true" {
+		require.Equal(t, map[string]string{"typed": "hi A"}, prompts)
+		return
+	}
+	require.Regexp(t, `^blocked: the program p\.ts: p\.ts is TypeScript, which needs Node\.js 22\.18 or later; this is v`, prompts["typed"])
+}
