@@ -212,6 +212,26 @@ func (w *work) logf(level, format string, args ...any) {
 	w.env.log(w.Order, level, "task %s, trial %d: %s", w.TaskID, w.Num, fmt.Sprintf(format, args...))
 }
 
+// images returns the images of the task and of its graders, each once.
+func (w *work) images() (list []surroundings.SandboxImage) {
+	add := func(image surroundings.SandboxImage) {
+		if image != (surroundings.SandboxImage{}) && !slices.Contains(list, image) {
+			list = append(list, image)
+		}
+	}
+	add(w.Task.Sandbox.SandboxImage)
+	for _, g := range w.Task.AllGraders() {
+		if o, ok := g.Options.(interface {
+			Images() []surroundings.SandboxImage
+		}); ok {
+			for _, image := range o.Images() {
+				add(image)
+			}
+		}
+	}
+	return list
+}
+
 // try makes one attempt at a trial: workspace, executor, graders, all within the deadline, which
 // counts from start, or from when the image of the task is ready. room is nil when the executor admits all.
 func (w *work) try(run context.Context, n int, room executor.Room, start time.Time) *Attempt {
@@ -220,13 +240,15 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	if room != nil {
 		defer room.Release()
 	}
-	if own := w.Task.Sandbox.SandboxImage; own != (surroundings.SandboxImage{}) { // one that is built takes minutes
-		if err := w.env.openSandboxes().Prepare(run, own); err != nil {
-			if run.Err() == nil {
-				err = executor.Permanent(err)
+	if images := w.images(); len(images) > 0 { // one that is built takes minutes
+		for _, own := range images {
+			if err := w.env.openSandboxes().Prepare(run, own); err != nil {
+				if run.Err() == nil {
+					err = executor.Permanent(err)
+				}
+				a.Fail(run, err)
+				return a
 			}
-			a.Fail(run, err)
-			return a
 		}
 		ready := time.Now()
 		w.waited += ready.Sub(start)

@@ -2,7 +2,6 @@ package program
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,6 +57,11 @@ type RewardOptions struct {
 	PassReward float64 `yaml:"pass_reward"`
 	// Least rewards to pass by name, in place of pass_reward. A reward that was not given does not pass.
 	PassRewards map[string]float64 `yaml:"pass_rewards"`
+	// Gives the verifier a sandbox of its own, in which it finds only artifacts of the agent.
+	Separate *SeparateVerifier `yaml:"separate" json:",omitempty"`
+	// Commands that run in the sandbox of the agent after it, before test.sh, or before the artifacts of a
+	// separate verifier are copied.
+	Collect []CollectCommand `yaml:"collect" json:",omitempty"`
 	// Environment variables of the verifier. ${NAME} is the value of a variable of the machine,
 	// ${NAME:-TEXT} that or TEXT if it is not set.
 	Env map[string]string `yaml:"env"`
@@ -122,7 +126,7 @@ func checkReward(c *eval.Check, o *RewardOptions) {
 		return
 	case o.Combine != "":
 		return
-	case len(o.Tests) == 0:
+	case len(o.Tests) == 0 && !o.hasOwnTests():
 		c.Errorf(decode.At(), decode.CodeChecksNothing, "nothing to run: give tests, the folder of test.sh")
 		return
 	}
@@ -143,7 +147,8 @@ func checkReward(c *eval.Check, o *RewardOptions) {
 			script = script || found[testScript] != ""
 		}
 	}
-	if !script && !missing {
+	o.checkSeparate(c)
+	if !script && !missing && !o.hasOwnTests() {
 		c.Errorf(decode.At("tests"), decode.CodeMissingFile, "no folder of tests contains %s", testScript)
 	}
 	if o.Workdir != "" && !path.IsAbs(o.Workdir) {
@@ -182,23 +187,22 @@ func (g *rewardGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Sco
 	if err := s.MissingAt(""); err != nil { // test.sh can read any file
 		return grader.Score{}, err
 	}
-	switch tier := g.env.Sandboxes.Tier(); {
-	case tier == record.TierContainer && s.Missing != nil:
-		return grader.Score{}, executor.Permanent(errors.New("the verifier needs the container of the agent, which is not in the record; run the task again"))
-	case tier != record.TierNamespaces && tier != record.TierContainer:
-		return grader.Score{}, executor.Permanent(fmt.Errorf("the verifier needs a sandbox of namespaces or a container, which shows it %s and %s, "+
-			"and the sandbox here is %q; waza sandbox prints the reason and the remedy", testsInside, logsInside, tier))
+	if err := g.checkTier(s); err != nil {
+		return grader.Score{}, err
 	}
 	workspace, err := s.Dir()
 	if err != nil {
 		return grader.Score{}, fmt.Errorf("workspace: %w", err)
+	}
+	if g.options.Separate != nil {
+		return g.gradeSeparate(ctx, s, workspace)
 	}
 	box, err := g.newBox(s)
 	if err != nil {
 		return grader.Score{}, err
 	}
 	defer os.RemoveAll(box.dir)
-	said, err := g.run(ctx, s, box, workspace)
+	said, err := g.run(ctx, s, box, g.beside(box, workspace, s.Task.Sandbox))
 	if errors.Is(err, sandbox.ErrMeddled) { // an error would not count
 		return grader.Score{Feedback: err.Error()}, nil
 	}
@@ -212,6 +216,11 @@ func (g *rewardGrader) Grade(ctx context.Context, s *grader.Subject) (grader.Sco
 	if err != nil {
 		return grader.Score{}, err
 	}
+	return g.scoreOf(box, said)
+}
+
+// scoreOf returns the score of the reward that a verifier wrote.
+func (g *rewardGrader) scoreOf(box rewardBox, said *proc.Tail) (grader.Score, error) {
 	rewards, err := readRewards(box.logs)
 	if err != nil {
 		return grader.Score{}, fmt.Errorf("%w: %s", err, lastWords(said, &proc.Tail{Max: programOutput}))
@@ -291,14 +300,30 @@ const (
 	startedFile = "started" // in a container: the shell that starts the verifier works
 )
 
-// newBox makes the directories, with the planned content of the tests. The caller removes dir.
-func (g *rewardGrader) newBox(s *grader.Subject) (box rewardBox, err error) {
-	if s.Temp != "" {
-		if err := os.MkdirAll(s.Temp, 0o700); err != nil {
+// emptyBox makes the directories. The caller removes dir.
+func (g *rewardGrader) emptyBox(s *grader.Subject) (box rewardBox, err error) {
+	if box.dir, err = g.tempDir(s, "waza-verifier-*"); err != nil {
+		return box, err
+	}
+	box.tests, box.logs = filepath.Join(box.dir, "tests"), filepath.Join(box.dir, "logs")
+	box.own, box.programs = filepath.Join(box.dir, "own"), filepath.Join(box.dir, "programs")
+	for _, dir := range []string{box.tests, box.logs, box.own, box.programs} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			os.RemoveAll(box.dir)
 			return box, err
 		}
 	}
-	if box.dir, err = os.MkdirTemp(s.Temp, "waza-verifier-*"); err != nil {
+	return box, nil
+}
+
+// writeOwn writes a script of waza.
+func (b *rewardBox) writeOwn(name, script string) error {
+	return os.WriteFile(filepath.Join(b.own, name), []byte(script), 0o700)
+}
+
+// newBox makes the directories, with the planned content of the tests. The caller removes dir.
+func (g *rewardGrader) newBox(s *grader.Subject) (box rewardBox, err error) {
+	if box, err = g.emptyBox(s); err != nil {
 		return box, err
 	}
 	defer func() {
@@ -306,12 +331,8 @@ func (g *rewardGrader) newBox(s *grader.Subject) (box rewardBox, err error) {
 			os.RemoveAll(box.dir)
 		}
 	}()
-	box.tests, box.logs = filepath.Join(box.dir, "tests"), filepath.Join(box.dir, "logs")
-	box.own, box.programs = filepath.Join(box.dir, "own"), filepath.Join(box.dir, "programs")
-	for _, dir := range []string{box.tests, box.logs, box.own, box.programs} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			return box, err
-		}
+	if g.options.hasOwnTests() {
+		return box, box.writeOwn(preludeFile, separatePrelude)
 	}
 	if err := g.copyTests(s, box.tests); err != nil {
 		return box, fmt.Errorf("copies of the tests: %w", err)
@@ -326,11 +347,14 @@ func (g *rewardGrader) newBox(s *grader.Subject) (box rewardBox, err error) {
 			return box, err
 		}
 	}
-	start := prelude
-	if g.inContainer() {
-		start = containerPrelude
+	commands := ""
+	if g.options.Separate == nil {
+		commands = g.collectCommands()
 	}
-	return box, os.WriteFile(filepath.Join(box.own, preludeFile), []byte(start), 0o700)
+	if g.inContainer() {
+		return box, box.writeOwn(preludeFile, containerProbe+commands+startTests)
+	}
+	return box, box.writeOwn(preludeFile, prelude+commands+startTests)
 }
 
 // started reports whether the shell of a container came to the point where it starts the verifier.
@@ -366,15 +390,15 @@ func (g *rewardGrader) isChanged(ctx context.Context, s *grader.Subject, workspa
 func (g *rewardGrader) starts(ctx context.Context, s *grader.Subject, workspace string) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	box, err := g.newBox(s)
+	box, err := g.emptyBox(s)
 	if err != nil {
 		return false
 	}
 	defer os.RemoveAll(box.dir)
-	if err := os.WriteFile(filepath.Join(box.own, preludeFile), []byte(containerProbe), 0o700); err != nil {
+	if err := box.writeOwn(preludeFile, containerProbe); err != nil {
 		return false
 	}
-	_, _ = g.run(ctx, s, box, workspace)
+	_, _ = g.run(ctx, s, box, g.beside(box, workspace, s.Task.Sandbox))
 	return box.started()
 }
 
@@ -426,30 +450,30 @@ func (g *rewardGrader) copyTests(s *grader.Subject, to string) error {
 	return nil
 }
 
-// run runs the verifier. It returns the end of its output.
-func (g *rewardGrader) run(ctx context.Context, s *grader.Subject, box rewardBox, workspace string) (*proc.Tail, error) {
-	limit := time.Duration(g.options.Timeout * float64(time.Second))
+// run runs the verifier, or what comes before it. It returns the end of its output.
+func (g *rewardGrader) run(ctx context.Context, s *grader.Subject, box rewardBox, at surrounding) (*proc.Tail, error) {
+	limit := g.limitOf()
 	overrun := executor.Permanent(fmt.Errorf("the verifier ran longer than its timeout of %v", limit))
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, overrun)
 	defer cancel()
 	said := &proc.Tail{Max: programOutput}
-	environ, err := g.environ(s, box, workspace)
+	environ, err := g.environ(s, box, at.workspace)
 	if err != nil {
 		return said, err
 	}
 	cmd := proc.Command{
-		Args: []string{"/bin/sh", filepath.Join(box.own, preludeFile), cmp.Or(g.options.Workdir, workspace)},
-		Dir:  box.own, Env: environ, Stdout: said, Stderr: said,
+		Args: []string{"/bin/sh", filepath.Join(box.own, preludeFile), at.start},
+		Dir:  at.dir, Env: environ, Stdout: said, Stderr: said,
 	}
 	read := slices.Clone(s.Borrowed)
 	if !g.inContainer() {
 		cmd.Args, read = append(cmd.Args, needsOf(box.script)...), append(read, box.programs)
 	}
-	own := s.Task.Sandbox
-	own.Network = &g.options.Network
+	own := at.task
+	own.Network = at.network
 	cmd.Sandbox = g.env.Sandboxes.For(sandbox.View{
-		Env: environ, Read: read, Copy: []string{workspace}, Write: []string{box.own, box.tests, box.logs},
-		Task: own, Workspace: workspace, Elsewhere: map[string]string{testsInside: box.tests, logsInside: box.logs},
+		Env: environ, Read: read, Copy: []string{at.workspace}, Write: at.write,
+		Task: own, Workspace: at.workspace, Elsewhere: at.elsewhere,
 	})
 	err = proc.Run(ctx, cmd)
 	_ = os.WriteFile(filepath.Join(box.logs, stdoutInLogs), []byte(said.String()), 0o600) // for nobody but later readers of the directory

@@ -112,7 +112,7 @@ func TestPassReward(t *testing.T) {
 	require.InDelta(t, 0.75, score.Score, 0)
 	high := o.score(map[string]float64{"reward": 3}, "")
 	require.InDelta(t, 1, high.Score, 0)
-	require.Equal(t, RewardDetails{map[string]float64{"reward": 3}}, high.Details)
+	require.Equal(t, RewardDetails{Rewards: map[string]float64{"reward": 3}}, high.Details)
 }
 
 // Rewards by name replace the least reward to pass.
@@ -133,14 +133,14 @@ func TestPassRewards(t *testing.T) {
 func TestCombine(t *testing.T) {
 	t.Parallel()
 	reached := []record.Grade{
-		{Type: "reward", AfterTurn: 1, Details: RewardDetails{map[string]float64{"reward": 1, "speed": 0.5}}},
+		{Type: "reward", AfterTurn: 1, Details: RewardDetails{Rewards: map[string]float64{"reward": 1, "speed": 0.5}}},
 		{Type: "text", AfterTurn: 1, Details: map[string]any{"rewards": map[string]any{"reward": 0.0}}},
 		{Type: "reward", AfterTurn: 2, NeedsReview: true},
 		{Type: "reward", AfterTurn: 3, Details: map[string]any{"rewards": map[string]any{"reward": 0.25}}},
 	}
 	mean, err := (&RewardOptions{PassReward: 0.6, Combine: "mean"}).combine(reached)
 	require.NoError(t, err)
-	require.Equal(t, RewardDetails{map[string]float64{"reward": 0.625, "speed": 0.25}}, mean.Details)
+	require.Equal(t, RewardDetails{Rewards: map[string]float64{"reward": 0.625, "speed": 0.25}}, mean.Details)
 	require.InDelta(t, 0.625, mean.Score, 0)
 	require.True(t, mean.Passed)
 	final, err := (&RewardOptions{PassReward: 0.6, Combine: "final"}).combine(reached)

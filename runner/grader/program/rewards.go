@@ -16,6 +16,8 @@ import (
 type RewardDetails struct {
 	// Rewards by name. That of a reward.txt has the name reward.
 	Rewards map[string]float64 `json:"rewards"`
+	// Artifacts are what a separate verifier got from the agent.
+	Artifacts []CopiedArtifact `json:"artifacts,omitempty"`
 }
 
 // rewardName is the name of the reward that counts.
@@ -35,7 +37,7 @@ func rewardOf(rewards map[string]float64) float64 {
 // score returns the score of rewards. said are the last words of the verifier.
 func (o *RewardOptions) score(rewards map[string]float64, said string) grader.Score {
 	reward := rewardOf(rewards)
-	score := grader.Score{Score: min(max(reward, 0), 1), Details: RewardDetails{rewards}}
+	score := grader.Score{Score: min(max(reward, 0), 1), Details: RewardDetails{Rewards: rewards}}
 	switch lack := o.lack(rewards); {
 	case lack != "":
 		score.Feedback = lack

@@ -22,14 +22,13 @@ mkdir -p "$HOME/.local/bin" 2>/dev/null
 [ -e "$HOME/.local/bin/env" ] || : 2>/dev/null >"$HOME/.local/bin/env"
 mkdir -p /tmp/.stand-ins && ln -s "$WAZA_STAND_INS/apt-get" /tmp/.stand-ins/apt-get && ln -s "$WAZA_STAND_INS/apt-get" /tmp/.stand-ins/apt
 PATH=/tmp/.stand-ins:$PATH
-exec /tests/test.sh
 `
 
-// containerPrelude starts a verifier in a container, where the programs of its image and real ones that it
-// installs are right.
-const containerPrelude = containerProbe + "exec /tests/test.sh\n"
+// startTests starts a verifier after a prelude.
+const startTests = "exec /tests/test.sh\n"
 
-// containerProbe is the part of containerPrelude before the verifier. It shows that the shell works.
+// containerProbe is the prelude in a container, where the programs of its image and real ones that the verifier
+// installs are right. It shows that the shell works.
 const containerProbe = `cd "$1" || { echo "the folder $1 does not exist in the container" >"$WAZA_LACKING"; exit 1; }
 : >"$WAZA_STARTED"
 `
