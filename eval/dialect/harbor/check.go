@@ -1,6 +1,7 @@
 package harbor
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,15 +13,7 @@ import (
 
 // checkEnvironment reports parts of the environment that a sandbox without an image cannot have.
 func (tr *translator) checkEnvironment() {
-	if n := tr.get("environment", "os"); n != nil && dialect.TextOf(n) != "linux" {
-		tr.block(n, "the task needs the system %s", text.Clip(dialect.TextOf(n), 40))
-	}
-	if n := tr.get("environment", "gpus"); n != nil && n.Value != "0" {
-		tr.block(n, "the task needs %s GPUs", text.Clip(n.Value, 20))
-	}
-	if n := tr.get("environment", "tpu"); n != nil {
-		tr.block(n, "the task needs a TPU")
-	}
+	tr.checkMachine(tr.get("environment"), "the task")
 	for _, key := range []string{"cpus", "memory_mb", "storage_mb", "memory", "storage"} {
 		inContainer := len(tr.reasons) > 0
 		switch n := tr.get("environment", key); {
@@ -39,34 +32,47 @@ func (tr *translator) checkEnvironment() {
 	}
 }
 
-// megabytes returns a size of the deprecated form, such as 2G.
+// checkMachine reports needs of an environment that no machine of waza meets.
+func (tr *translator) checkMachine(n *yaml.Node, name string) {
+	if os := lookup(n, "os"); os != nil && !strings.EqualFold(dialect.TextOf(os), "linux") {
+		tr.block(os, "%s needs the system %s", name, text.Clip(dialect.TextOf(os), 40))
+	}
+	if gpus := lookup(n, "gpus"); gpus != nil && gpus.Value != "0" {
+		tr.block(gpus, "%s needs %s GPUs", name, text.Clip(gpus.Value, 20))
+	}
+	if tpu := lookup(n, "tpu"); tpu != nil {
+		tr.block(tpu, "%s needs a TPU", name)
+	}
+}
+
+// megabytes returns a size of the deprecated form, such as 2G, 1.5G or 512M.
 func megabytes(size string) (int, bool) {
 	size = strings.ToUpper(strings.TrimSpace(size))
-	unit := strings.TrimLeft(size, "0123456789")
-	number, err := strconv.Atoi(strings.TrimSuffix(size, unit))
-	if err != nil {
+	unit := strings.TrimLeft(size, "0123456789.")
+	number, err := strconv.ParseFloat(strings.TrimSuffix(size, unit), 64)
+	if err != nil || number > 1<<40 {
 		return 0, false
 	}
 	switch unit {
 	case "G":
-		return number * 1024, true
+		return int(number * 1024), true
 	case "M":
-		return number, true
+		return int(number), true
+	case "K":
+		return int(number / 1024), true
 	}
 	return 0, false
 }
 
 // checkPhases reports keys of agents and verifiers, of the task and its steps, that waza does not have.
 func (tr *translator) checkPhases() {
-	tr.checkPhase(tr.root, "")
+	tr.checkPhase(tr.root, "", &tr.steps[0])
 	if tr.isMulti() {
 		for i := range tr.steps {
 			s := &tr.steps[i]
-			tr.checkPhase(s.node, "step "+s.name+": ")
-			for _, key := range []string{"network_mode", "allowed_hosts"} {
-				if n := lookup(s.node, "agent", key); n != nil {
-					tr.block(n, "step %s has a network of its own", s.name)
-				}
+			tr.checkPhase(s.node, s.where(), s)
+			if agent := lookup(s.node, "agent"); hasNetwork(agent) && !tr.isNetworkOfTask(agent) {
+				tr.block(agent, "step %s has a network of its own", s.name)
 			}
 		}
 	}
@@ -75,18 +81,36 @@ func (tr *translator) checkPhases() {
 	}
 }
 
-// checkPhase reports keys of one agent and verifier. where starts the messages.
-func (tr *translator) checkPhase(n *yaml.Node, where string) {
+// isNetworkOfTask reports whether the network of the agent of a step is that of the task.
+func (tr *translator) isNetworkOfTask(agent *yaml.Node) bool {
+	of := tr.get("environment")
+	if hasNetwork(tr.get("agent")) {
+		of = tr.get("agent")
+	}
+	own, all := tr.networkOf(agent, "agent"), tr.networkOf(of, "environment")
+	return own == nil && all == nil || own != nil && all != nil && slices.Equal(texts(own), texts(all))
+}
+
+// texts returns the texts of a scalar or of a list.
+func texts(n *yaml.Node) []string {
+	list := []string{dialect.TextOf(n)}
+	for _, item := range dialect.Items(n) {
+		list = append(list, dialect.TextOf(item))
+	}
+	return list
+}
+
+// checkPhase reports keys of one agent and verifier, those of a step or of the task. where starts the messages.
+func (tr *translator) checkPhase(n *yaml.Node, where string, s *step) {
 	own, mode := lookup(n, "verifier", "environment"), lookup(n, "verifier", "environment_mode")
 	switch how := dialect.TextOf(mode); {
 	case how != "" && how != "shared" && how != "separate":
 		tr.fault(mode, "%sverifier.environment_mode must be shared or separate, got %q", where, text.Clip(how, 40))
 	case own != nil && how == "shared":
 		tr.fault(own, "%sverifier.environment_mode is shared, so there must be no verifier.environment", where)
-	case own != nil:
-		tr.block(own, "%sthe verifier needs an environment of its own", where)
-	case how == "separate":
-		tr.block(mode, "%sthe verifier needs an environment of its own", where)
+	}
+	if more := lookup(n, "verifier", "continuous"); more != nil && lookup(more, "enabled") != nil && lookup(more, "enabled").Value == "true" {
+		tr.block(more, "%sverifier.continuous grades submissions while the agent works, which waza does not do", where)
 	}
 	for _, phase := range []string{"agent", "verifier"} {
 		if user := lookup(n, phase, "user"); user != nil && user.Value != "root" && user.Value != "0" {
@@ -97,16 +121,13 @@ func (tr *translator) checkPhase(n *yaml.Node, where string) {
 			tr.warn(user, "%s%s.user has no effect: all programs run as %s", where, phase, all)
 		}
 	}
-	if list := lookup(n, "artifacts"); len(dialect.Items(list)) > 0 {
-		tr.warn(list, "%sartifacts has no effect: the record of a run contains the whole workspace as the agent left it, and waza run "+
-			"--keep-workspace writes it to a directory", where)
-	}
+	tr.checkArtifacts(n, s)
 }
 
 // checkForeign reports keys of other tools that look as if they verified something. Harbor ignores them.
 func (tr *translator) checkForeign() {
 	for _, keys := range [][]string{
-		{"verification"}, {"evaluation"}, {"verifier", "collect"}, {"environment", "setup_scripts"}, {"environment", "type"},
+		{"verification"}, {"evaluation"}, {"environment", "setup_scripts"}, {"environment", "type"},
 		{"environment", "nodes"}, {"task", "time_limit_sec"},
 	} {
 		if n := tr.get(keys...); n != nil {

@@ -45,6 +45,7 @@ func (tr *translator) readImage() {
 	case n != nil:
 		tr.needContainer("environment.docker_image is set")
 	}
+	tr.readOwnVerifiers()
 	own := tr.get("environment", "workdir")
 	if own != nil {
 		tr.workdir = path.Clean(dialect.TextOf(own))
@@ -100,6 +101,10 @@ func (tr *translator) addContainer() {
 		return
 	}
 	prebuilt := tr.get("environment", "docker_image")
+	if prebuilt == nil && !tr.exists(dockerfile) {
+		tr.block(nil, "the environment needs %s or docker_image", dockerfile)
+		return
+	}
 	if prebuilt != nil {
 		tr.box.Set("image", dialect.Scalar(prebuilt, dialect.TextOf(prebuilt)))
 	} else {
@@ -227,13 +232,13 @@ func (tr *translator) readDockerfile(content string) {
 			words := slices.DeleteFunc(strings.Fields(rest), func(w string) bool { return strings.HasPrefix(w, "--") })
 			switch stages++; {
 			case stages > 1:
-				tr.needContainer("environment/Dockerfile has several stages")
+				tr.needContainer("%s/Dockerfile has several stages", tr.context)
 			case len(words) == 0 || !isPlain(words[0]):
-				tr.needContainer("environment/Dockerfile starts from %q", text.Clip(rest, 80))
+				tr.needContainer("%s/Dockerfile starts from %q", tr.context, text.Clip(rest, 80))
 			}
 		case "WORKDIR":
 			if strings.ContainsAny(rest, `$'"`) {
-				tr.needContainer("environment/Dockerfile has the work folder %q", text.Clip(rest, 80))
+				tr.needContainer("%s/Dockerfile has the work folder %q", tr.context, text.Clip(rest, 80))
 				continue
 			}
 			if !path.IsAbs(rest) {
@@ -245,15 +250,17 @@ func (tr *translator) readDockerfile(content string) {
 			tr.copies = append(tr.copies, tr.copiesOf(name, rest)...)
 		case "RUN":
 			if !isHarmless(rest) {
-				tr.needContainer("environment/Dockerfile runs %q", text.Clip(rest, 80))
+				tr.needContainer("%s/Dockerfile runs %q", tr.context, text.Clip(rest, 80))
 			}
 		case "ENV", "ARG":
 			tr.unset = append(tr.unset, line)
 		case "ENTRYPOINT":
-			tr.needContainer("environment/Dockerfile has an ENTRYPOINT")
-			tr.warn(nil, "environment/Dockerfile: ENTRYPOINT does not run; start the program in setup.sh of a step, or in the command of the agent")
+			tr.needContainer("%s/Dockerfile has an ENTRYPOINT", tr.context)
+			if !tr.quiet {
+				tr.warn(nil, "environment/Dockerfile: ENTRYPOINT does not run; start the program in setup.sh of a step, or in the command of the agent")
+			}
 		case "USER", "VOLUME", "SHELL":
-			tr.needContainer("environment/Dockerfile has a %s", name)
+			tr.needContainer("%s/Dockerfile has a %s", tr.context, name)
 		}
 	}
 }
@@ -297,7 +304,7 @@ func (tr *translator) copiesOf(name, rest string) (copies []copied) {
 		return strings.ContainsAny(w, `*?$[:"'`) || strings.Contains(w, "<<") ||
 			name == "ADD" && slices.ContainsFunc(archives, func(end string) bool { return strings.HasSuffix(w, end) })
 	}) {
-		tr.needContainer("environment/Dockerfile copies %q", text.Clip(rest, 80))
+		tr.needContainer("%s/Dockerfile copies %q", tr.context, text.Clip(rest, 80))
 		return nil
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, "--") })
@@ -306,7 +313,7 @@ func (tr *translator) copiesOf(name, rest string) (copies []copied) {
 	}
 	target := words[len(words)-1]
 	for _, source := range words[:len(words)-1] {
-		from := tr.path(path.Join("environment", path.Clean("/"+source)))
+		from := tr.path(path.Join(tr.context, path.Clean("/"+source)))
 		to := target
 		if !path.IsAbs(to) {
 			to = path.Join(tr.workdir, to)
@@ -316,8 +323,8 @@ func (tr *translator) copiesOf(name, rest string) (copies []copied) {
 		case err != nil:
 			tr.missing = append(tr.missing, source) // the engine reports it if it builds the image
 			continue
-		case info.IsDir() && tr.exists("environment/.dockerignore"):
-			tr.needContainer("environment/.dockerignore limits the copy of a folder")
+		case info.IsDir() && tr.exists(tr.context+"/.dockerignore"):
+			tr.needContainer("%s/.dockerignore limits the copy of a folder", tr.context)
 		case !info.IsDir() && (strings.HasSuffix(target, "/") || target == "." || len(words) > 2 || to == tr.workdir):
 			to = path.Join(to, path.Base(source))
 		}
@@ -326,7 +333,7 @@ func (tr *translator) copiesOf(name, rest string) (copies []copied) {
 			dir = path.Dir(dir)
 		}
 		if dir != "/" && surroundings.IsReserved(dir) {
-			tr.needContainer("environment/Dockerfile copies %s to %s, a directory of the system", text.Clip(source, 80), text.Clip(dir, 80))
+			tr.needContainer("%s/Dockerfile copies %s to %s, a directory of the system", tr.context, text.Clip(source, 80), text.Clip(dir, 80))
 		}
 		copies = append(copies, copied{from, path.Clean(to)})
 	}
@@ -366,6 +373,12 @@ var otherPaths = []string{"/app", "/root", "/workspace", "/custom-workdir", "/lo
 func (tr *translator) addOtherPaths() {
 	if len(tr.reasons) > 0 {
 		return // a container has all directories
+	}
+	for i := range tr.steps {
+		if tr.steps[i].own != nil {
+			tr.inWorkspace(published, false)
+			break
+		}
 	}
 	all := tr.readText("tests/test.sh")
 	for i := range tr.steps {

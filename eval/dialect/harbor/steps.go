@@ -25,10 +25,19 @@ type step struct {
 	name   string     // empty for a task without steps
 	dir    string     // relative to the task; empty for a task without steps
 	prompt string
+	own    *ownVerifier // nil if the verifier shares the environment of the agent
 }
 
 // file returns the path of a file of the step, relative to the task.
 func (s *step) file(name string) string { return path.Join(s.dir, name) }
+
+// where starts messages about the step; it is empty for a task without steps.
+func (s *step) where() string {
+	if s.name == "" {
+		return ""
+	}
+	return "step " + s.name + ": "
+}
 
 // isMulti reports whether the task has steps.
 func (tr *translator) isMulti() bool { return tr.get("steps") != nil }
@@ -60,11 +69,40 @@ func (tr *translator) readSteps() {
 		tr.steps = []step{{node: list}}
 		return
 	}
+	if trajectory := tr.steps[0].file("trajectory.json"); tr.exists(trajectory) {
+		tr.warn(nil, "%s has no effect: the agent starts without the conversation in it", trajectory)
+	}
 	for i := range tr.steps {
 		s := &tr.steps[i]
-		if s.prompt = tr.readText(s.file("instruction.md")); s.prompt == "" {
+		if s.prompt = withoutCanary(tr.readText(s.file("instruction.md"))); s.prompt == "" {
 			tr.block(s.node, "%s is missing or empty", s.file("instruction.md"))
 		}
+	}
+}
+
+// canary matches a line that marks a file of a benchmark, so that it can be found in training data.
+var canary = text.Pattern(`(?i)^(?:<!--.*canary.*-->|#.*canary.*)$`)
+
+// withoutCanary returns an instruction without such lines at its start, and without the empty ones after them,
+// as Harbor's agents get it.
+func withoutCanary(prompt string) string {
+	rest := prompt
+	for {
+		line, after, _ := strings.Cut(rest, "\n")
+		if !canary().MatchString(strings.TrimSpace(line)) {
+			break
+		}
+		rest = after
+	}
+	if len(rest) == len(prompt) {
+		return prompt
+	}
+	for {
+		line, after, found := strings.Cut(rest, "\n")
+		if !found || strings.TrimSpace(line) != "" {
+			return rest
+		}
+		rest = after
 	}
 }
 

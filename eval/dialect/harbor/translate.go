@@ -19,6 +19,7 @@ import (
 // The defaults of Harbor, in seconds. An agent without a limit gets a day.
 const (
 	verifierTimeout = 600
+	collectTimeout  = 60
 	noAgentTimeout  = 24 * 60 * 60
 )
 
@@ -27,6 +28,8 @@ type translator struct {
 	*dialect.Translation
 	root    *yaml.Node
 	dir     string // of the task
+	context string // the folder of the Dockerfile that is read, relative to dir
+	quiet   bool   // whether readDockerfile reports nothing
 	suite   dialect.Map
 	task    dialect.Map
 	inputs  dialect.Map
@@ -46,7 +49,7 @@ type translator struct {
 func translate(t *dialect.Translation) {
 	tr := &translator{
 		Translation: t, root: decode.Follow(t.Source.Root), dir: filepath.Dir(t.Source.Path),
-		paths: map[string]string{}, box: dialect.NewMap(nil),
+		context: "environment", paths: map[string]string{}, box: dialect.NewMap(nil),
 	}
 	tr.suite, tr.task, tr.inputs, tr.config = dialect.NewMap(tr.root), dialect.NewMap(tr.root), dialect.NewMap(tr.root), dialect.NewMap(tr.root)
 	id := filepath.Base(tr.dir)
@@ -177,8 +180,10 @@ func (tr *translator) addServers() {
 			server.Set(key, decode.Lookup(item, key))
 		}
 		switch kind := dialect.TextOf(decode.Lookup(item, "transport")); kind {
-		case "sse":
-			server.Set("type", dialect.Scalar(item, "sse"))
+		case "sse", "": // Harbor's default
+			if decode.Lookup(item, "url") != nil {
+				server.Set("type", dialect.Scalar(item, "sse"))
+			}
 		case "http", "streamable-http":
 			server.Set("type", dialect.Scalar(item, "http"))
 		}
@@ -211,14 +216,19 @@ func (tr *translator) addTimeout() {
 	limit := 0.0
 	for i := range tr.steps {
 		limit += tr.agentTimeout(&tr.steps[i]) + tr.verifierTimeout(&tr.steps[i])
+		for _, n := range dialect.Items(tr.keyOf(&tr.steps[i], "verifier", "collect")) {
+			if dialect.TextOf(lookup(n, "command")) != "" {
+				limit += tr.collectTimeout(n)
+			}
+		}
 	}
 	tr.task.Set("timeout_seconds", dialect.Scalar(tr.get("agent", "timeout_sec"), limit))
 }
 
-// networkOf returns the network of a phase as a suite writes it; nil if it is open.
-func (tr *translator) networkOf(phase string) *yaml.Node {
-	mode, hosts := tr.get(phase, "network_mode"), tr.get(phase, "allowed_hosts")
-	if old := tr.get(phase, "allow_internet"); mode == nil && hosts == nil && old != nil && old.Value == "false" {
+// networkOf returns the network of a phase, such as environment, as a suite writes it; nil if it is open.
+func (tr *translator) networkOf(n *yaml.Node, phase string) *yaml.Node {
+	mode, hosts := lookup(n, "network_mode"), lookup(n, "allowed_hosts")
+	if old := lookup(n, "allow_internet"); mode == nil && hosts == nil && old != nil && old.Value == "false" {
 		return dialect.Scalar(old, "none")
 	}
 	switch dialect.TextOf(mode) {
@@ -241,14 +251,19 @@ func (tr *translator) networkOf(phase string) *yaml.Node {
 	return nil
 }
 
+// hasNetwork reports whether a phase has a network of its own.
+func hasNetwork(n *yaml.Node) bool {
+	return lookup(n, "network_mode") != nil || lookup(n, "allowed_hosts") != nil
+}
+
 // addSandbox sets the network of the agent and the paths of the workspace.
 func (tr *translator) addSandbox() {
 	box := tr.box
 	phase := "environment"
-	if tr.get("agent", "network_mode") != nil || tr.get("agent", "allowed_hosts") != nil {
+	if hasNetwork(tr.get("agent")) {
 		phase = "agent"
 	}
-	box.Set("network", tr.networkOf(phase))
+	box.Set("network", tr.networkOf(tr.get(phase), phase))
 	paths := dialect.NewMap(nil)
 	for _, target := range (surroundings.TaskSandbox{Paths: tr.paths}).Targets() {
 		paths.Set(target, dialect.Scalar(nil, tr.paths[target]))

@@ -29,16 +29,24 @@ func (tr *translator) verifier(s *step) *yaml.Node {
 			script = script || tr.exists(dir+"/test.sh")
 		}
 	}
-	if !script {
+	bundled := s.own != nil && s.own.image != nil // the image contains them
+	if !script && !bundled {
 		tr.block(s.node, "%s is missing", s.file("tests/test.sh"))
 		return nil
 	}
-	options.Set("tests", tests)
+	if len(tests.Content) > 0 {
+		options.Set("tests", tests)
+	}
 	if !tr.ofImage {
 		options.Set("workdir", dialect.Scalar(nil, tr.workdir))
 	}
 	options.Set("timeout", dialect.Scalar(lookup(s.node, "verifier", "timeout_sec"), tr.verifierTimeout(s)))
 	env := dialect.NewMap(at)
+	if s.own != nil && s.own.node != tr.get("environment") {
+		for _, p := range dialect.Pairs(lookup(s.own.node, "env")) {
+			env.Set(p.Key.Value, dialect.Scalar(p.Value, dialect.TextOf(p.Value)))
+		}
+	}
 	for _, n := range []*yaml.Node{tr.root, s.node} {
 		for _, p := range dialect.Pairs(lookup(n, "verifier", "env")) {
 			env.Set(p.Key.Value, dialect.Scalar(p.Value, dialect.TextOf(p.Value)))
@@ -47,7 +55,11 @@ func (tr *translator) verifier(s *step) *yaml.Node {
 	if env.Len() > 0 {
 		options.Set("env", env.Node)
 	}
-	options.Set("network", tr.networkOf("environment"))
+	options.Set("network", tr.networkOfVerifier(s))
+	if s.own != nil {
+		tr.setOwn(s, options)
+	}
+	tr.setCollect(s, options)
 	if s.name == "" {
 		return rewardGrader(at, "reward", options).Node
 	}
@@ -57,9 +69,26 @@ func (tr *translator) verifier(s *step) *yaml.Node {
 	return g.Node
 }
 
+// networkOfVerifier returns the network of the verifier of a step: its own, that of the task's verifier, or that of
+// its environment; nil if it is open.
+func (tr *translator) networkOfVerifier(s *step) *yaml.Node {
+	for _, n := range []*yaml.Node{s.node, tr.root} {
+		if v := lookup(n, "verifier"); hasNetwork(v) {
+			return tr.networkOf(v, "verifier")
+		}
+	}
+	if s.own != nil {
+		return tr.networkOf(s.own.node, "verifier.environment")
+	}
+	return tr.networkOf(tr.get("environment"), "environment")
+}
+
 // testsOf returns the folders of tests of a step, relative to the task. Those of the step replace those
 // of the task.
 func (tr *translator) testsOf(s *step) []string {
+	if s.own != nil {
+		return []string{s.own.tests}
+	}
 	if s.name == "" {
 		return []string{"tests"}
 	}
