@@ -94,7 +94,7 @@ func (g *judgeGrader) brief(s *grader.Subject, swapped bool) brief {
 			f.add("reference", s.Expanded(g.options.Reference), maxJudgeOutput)
 		}
 		g.addFiles(f, s)
-		if len(g.options.Statements) > 0 {
+		if len(g.options.Statements) > 0 || g.options.ShowFiles {
 			g.addCreated(f, s)
 		}
 		if g.options.ContinueSession {

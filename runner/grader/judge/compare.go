@@ -29,7 +29,7 @@ func NewComparer(spec *eval.Grader, env *grader.Env) (*Comparer, error) {
 		return nil, fmt.Errorf("grader %q does not ask a model", spec.Name)
 	}
 	o := *given
-	o.Mode, o.Reference, o.Threshold, o.Files, o.ContinueSession = modePairwise, "", nil, nil, false
+	o.Mode, o.Reference, o.Threshold, o.Files, o.ShowFiles, o.ContinueSession = modePairwise, "", nil, nil, false, false
 	g, err := newPrompt(&o, env)
 	if err != nil {
 		return nil, err

@@ -114,6 +114,8 @@ type PromptOptions struct {
 	Reference string `yaml:"reference"`
 	// Files of the workspace to show the judge.
 	Files []string `yaml:"files"`
+	// Show the judge the files that the agent left in its workspace, as with statements. Not for pairwise.
+	ShowFiles bool `yaml:"show_files" json:",omitempty"`
 
 	eval.Beside `yaml:"-"`
 }

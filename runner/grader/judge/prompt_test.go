@@ -287,6 +287,19 @@ func TestJudgeFencesData(t *testing.T) {
 	require.Equal(t, 2, strings.Count(f.b.String(), "MARK"))
 }
 
+// With show_files, a judge sees all files of the workspace without a list of them.
+func TestJudgeSeesFiles(t *testing.T) {
+	t.Parallel()
+	for config, shown := range map[string]bool{"prompt: fine": false, "prompt: fine\nshow_files: true": true} {
+		s := says(`{"score":1,"passed":true,"reason":"r"}`)
+		b := judged(t, s, config, nil)
+		sub := gradertest.Subject("the output", gradertest.Workspace(t, map[string]string{"deep/out.txt": "file text"}))
+		gradertest.RequireVerdict(t, b, sub, gradertest.Passes())
+		require.Equal(t, shown, strings.Contains(s.texts[0], "file text"), config)
+		require.Equal(t, shown, strings.Contains(s.texts[0], "deep/out.txt"), config)
+	}
+}
+
 func TestJudgeSees(t *testing.T) {
 	t.Parallel()
 	s := says(`{"score":1,"passed":true,"reason":"r"}`)
