@@ -75,6 +75,16 @@ func (m Map) Set(key string, value *yaml.Node) *yaml.Node {
 	return k
 }
 
+// Remove removes a key, if the map has it.
+func (m Map) Remove(key string) {
+	for i := 0; i+1 < len(m.Node.Content); i += 2 {
+		if m.Node.Content[i].Value == key {
+			m.Node.Content = slices.Delete(m.Node.Content, i, i+2)
+			return
+		}
+	}
+}
+
 // Get returns the value of a key, or nil.
 func (m Map) Get(key string) *yaml.Node { return decode.Lookup(m.Node, key) }
 

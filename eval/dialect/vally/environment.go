@@ -137,7 +137,8 @@ func (s *stimulus) expandAll(at *yaml.Node, value string) (expanded string, ok b
 func (s *stimulus) addEnvironment() {
 	all := s.origins()
 	files, repos, setup := dialect.List(s.node), dialect.List(s.node), dialect.List(s.node)
-	skills, servers, env := dialect.List(s.node), dialect.NewMap(s.node), dialect.NewMap(s.node)
+	skills, env := dialect.List(s.node), dialect.NewMap(s.node)
+	var given givenServers
 	named := false // an environment says which skills the agent has
 	for _, o := range all {
 		s.within = o.of
@@ -157,10 +158,12 @@ func (s *stimulus) addEnvironment() {
 			}
 			setup.Content = append(setup.Content, dialect.Scalar(o.place(n), n.Value))
 		}
-		for _, p := range s.mapIn(o, o.get("mcpServers"), "mcpServers") {
-			servers.Set(p.Key.Value, s.server(o, p.Key.Value, p.Value))
-		}
+		given.add(o, s.mapIn(o, o.get("mcpServers"), "mcpServers"))
 		for _, p := range s.mapIn(o, o.get("env"), "env") {
+			if o.of != "" && decode.IsNull(p.Value) { // a variant removes it
+				env.Remove(p.Key.Value)
+				continue
+			}
 			env.Set(p.Key.Value, s.variableIn(o, p))
 		}
 		if n := o.get("git"); n != nil {
@@ -168,6 +171,11 @@ func (s *stimulus) addEnvironment() {
 				repos.Content = []*yaml.Node{repo}
 			}
 		}
+	}
+	servers := dialect.NewMap(s.node)
+	for _, g := range given {
+		s.within = g.of
+		servers.Set(g.name, s.server(g.origin, g.name, g.node))
 	}
 	s.within = ""
 	if named && len(skills.Content) == 0 {
@@ -186,6 +194,37 @@ func (s *stimulus) addEnvironment() {
 	}
 	if servers.Len() > 0 && len(s.blocked) == 0 { // parts of a blocked one could be invalid for the whole suite
 		s.task.Set("mcp_servers", servers.Node)
+	}
+}
+
+// A givenServer is an MCP server of an environment.
+type givenServer struct {
+	origin
+	name string
+	node *yaml.Node
+}
+
+// givenServers are the MCP servers of a stimulus, each once.
+type givenServers []givenServer
+
+// add adds the servers of an environment. One replaces an earlier one of the same name, but a variant changes the
+// keys that it names, and removes a server that it sets to null.
+func (g *givenServers) add(o origin, servers []decode.Pair) {
+	for _, p := range servers {
+		one := givenServer{o, p.Key.Value, decode.Follow(p.Value)}
+		i := slices.IndexFunc(*g, func(earlier givenServer) bool { return earlier.name == one.name })
+		switch {
+		case o.of != "" && decode.IsNull(one.node):
+			if i >= 0 {
+				*g = slices.Delete(*g, i, i+1)
+			}
+		case i < 0:
+			*g = append(*g, one)
+		case o.of != "":
+			(*g)[i].origin, (*g)[i].node = o, merged(one.node, (*g)[i].node)
+		default:
+			(*g)[i] = one
+		}
 	}
 }
 
@@ -385,6 +424,10 @@ func (s *stimulus) server(o origin, name string, n *yaml.Node) *yaml.Node {
 				values.Set(pair.Key.Value, s.valueIn(o, pair.Value, key))
 			}
 			server.Set(key, values.Node)
+		case "cwd":
+			if dir := dialect.TextOf(p.Value); path.Clean(dir) != "." {
+				s.block(o.place(p.Value), decode.CodeInvalidValue, "the MCP server %s starts in %q, and agents start servers in the workspace", text.Clip(name, 60), text.Clip(dir, 60))
+			}
 		case "timeout", "tools":
 			s.warnOnce("mcpServers."+key, o.place(p.Key), decode.CodeNoEffect, "%s of an MCP server has no effect; the agent decides", key)
 		default:

@@ -73,14 +73,25 @@ func (s *stimulus) graders() (graders []*yaml.Node) {
 			graders = append(graders, g)
 		}
 	}
+	if s.types[pairwiseGrader] && len(graders) == 0 && len(s.blocked) == 0 && len(dialect.Items(n)) > 0 {
+		s.block(n, decode.CodeChecksNothing, "the stimulus has no grader other than pairwise, so no trial can be decided")
+	}
 	return graders
 }
+
+// pairwiseGrader is the type of a grader that Vally ran only to compare two runs, until it removed it.
+const pairwiseGrader = "pairwise"
 
 // grader returns one grader; nil if waza cannot decide it.
 func (s *stimulus) grader(n *yaml.Node) *yaml.Node {
 	c := &check{stimulus: s, node: n, vally: dialect.TextOf(decode.Lookup(n, "type")), config: dialect.NewMap(n)}
 	s.types[c.vally] = true
 	reasons := len(s.blocked)
+	if c.vally == pairwiseGrader {
+		s.warnOnce(pairwiseGrader, n, decode.CodeNoEffect, "the grader pairwise has no effect, because Vally uses it only to compare two runs; "+
+			"use waza compare, or waza's grader prompt with mode: pairwise")
+		return nil
+	}
 	translate, known := kinds[c.vally]
 	if !known {
 		s.block(n, decode.CodeUnknownGrader, "%s", unknownGrader(c.vally))
@@ -117,8 +128,8 @@ func unknownGrader(kind string) string {
 	switch kind {
 	case "":
 		return "a grader has no type"
-	case "pairwise":
-		return "Vally removed the grader pairwise; compare runs with waza compare, or use waza's grader prompt with mode: pairwise"
+	case "diff-empty", "diff-contains", "diff-not-contains":
+		return fmt.Sprintf("waza does not have Vally's grader %q; write it as a grader of the type program", kind)
 	}
 	return fmt.Sprintf("%q is no grader that comes with Vally, and waza does not load those of plugins; write it as a grader of the type program",
 		text.Clip(kind, 60))

@@ -51,8 +51,30 @@ func (c *check) judge() dialect.Map {
 	}
 	config.Set("prompt", dialect.Scalar(at, strings.TrimSpace(criteria)+"\n\n"+scale))
 	config.Set("threshold", c.threshold())
+	c.evidence(config)
 	config.Set("reasoning_effort", c.judgeSetting("judge_reasoning_effort"))
 	return config
+}
+
+// evidence reads the evidence that a judge sees. It always sees the trajectory.
+func (c *check) evidence(config dialect.Map) {
+	n := c.option("evidence")
+	if n == nil {
+		return
+	}
+	kinds := valuesOf(n)
+	if len(kinds) == 0 {
+		c.cannot(n, "needs a list of texts as evidence, got %s", describe(n))
+	}
+	for _, kind := range kinds {
+		switch kind {
+		case "trajectory":
+		case "diff", "repo":
+			config.Set("show_files", dialect.Scalar(n, true))
+		default:
+			c.cannot(n, "has evidence that waza does not know: %q", text.Clip(kind, 40))
+		}
+	}
 }
 
 // threshold returns the least score that passes.

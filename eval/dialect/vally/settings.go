@@ -19,6 +19,9 @@ type runSettings struct {
 
 var settingKeys = []string{"runs", "timeout", "model", "judge_model", "judge_reasoning_effort", "executor"}
 
+// unusedSettings are run settings of Vally that waza leaves to the agent.
+var unusedSettings = []string{"reasoning_effort", "max_retries"}
+
 // readSettings finds the run settings of the suite.
 func (tr *translator) readSettings() runSettings {
 	var s runSettings
@@ -31,7 +34,12 @@ func (tr *translator) readSettings() runSettings {
 		default:
 			s.nodes = append(s.nodes, n)
 			if !tr.HeadOnly {
-				tr.warnUnknown(n, settingKeys, key)
+				tr.warnUnknown(n, append(slices.Clone(settingKeys), unusedSettings...), key)
+				for _, unused := range unusedSettings {
+					if v := decode.Lookup(n, unused); v != nil && !decode.IsNull(v) {
+						tr.warnOnce(unused, v, decode.CodeNoEffect, "%s of %s has no effect; choose it with the agent", unused, key)
+					}
+				}
 			}
 		}
 	}

@@ -88,6 +88,8 @@ func (s *stimulus) checkKeys() {
 	for _, p := range dialect.Pairs(s.node) {
 		switch key := p.Key.Value; {
 		case slices.Contains(stimulusKeys, key):
+		case key == "timeout":
+			s.warnOnce("stimulus.timeout", p.Key, decode.CodeNoEffect, "timeout of a stimulus has no effect, and Vally refuses it since 0.17; write config: {timeout: …}")
 		case isPrivate(key):
 			s.warnOnce("stimulus."+key, p.Key, decode.CodeNoEffect, "key %q of a stimulus has no effect", text.Clip(key, 60))
 		default:
@@ -99,7 +101,7 @@ func (s *stimulus) checkKeys() {
 		s.block(n, decode.CodeUnavailable, "waza does not simulate the answers of MCP servers as Vally's simulation does")
 	}
 	if n := s.get("artifacts"); n != nil {
-		s.warnOnce("artifacts", n, decode.CodeNoEffect, "artifacts has no effect; waza keeps the workspace with --keep-workspace")
+		s.warnOnce("artifacts", n, decode.CodeNoEffect, artifactsHint)
 	}
 }
 

@@ -25,13 +25,46 @@ func (c *check) toolCalls() {
 		}
 		setList(c.config, to, rules)
 	}
-	if c.config.Len() == 0 {
-		c.cannot(c.node, "needs required or disallowed")
+	sequence := c.sequence()
+	if c.config.Len() == 0 && sequence == nil {
+		c.cannot(c.node, "needs required, disallowed or sequence")
 	}
 	if c.flag("ordered", false) {
 		c.config.Set("ordered", dialect.Scalar(c.option("ordered"), true))
 	}
 	c.config.Set("syntax", dialect.Scalar(c.node, "javascript"))
+	if sequence == nil {
+		return
+	}
+	if c.config.Get("expect_tools") == nil && c.config.Get("reject_tools") == nil {
+		c.config = *sequence
+		return
+	}
+	calls := named(c.node, c.unique(c.name()+", calls"), c.kind, c.config)
+	ordered := named(c.node, c.unique(c.name()+", sequence"), c.kind, *sequence)
+	c.kind, c.config = groupKind, dialect.NewMap(c.node)
+	c.config.Set("graders", dialect.List(c.node, calls, ordered))
+}
+
+// sequence returns the options of a grader that requires calls in an order, with other calls between them; nil
+// without the option sequence.
+func (c *check) sequence() *dialect.Map {
+	n := c.option("sequence")
+	if n == nil {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		c.cannot(n, "needs a list of rules as sequence, got %s", describe(n))
+	}
+	rules := dialect.List(n)
+	for _, item := range dialect.Items(n) {
+		rules.Content = append(rules.Content, c.toolRule(item))
+	}
+	config := dialect.NewMap(n)
+	setList(config, "expect_tools", rules)
+	config.Set("ordered", dialect.Scalar(n, true))
+	config.Set("syntax", dialect.Scalar(n, "javascript"))
+	return &config
 }
 
 // toolRule returns one rule, all of whose parts must match the same call.

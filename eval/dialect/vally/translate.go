@@ -42,7 +42,7 @@ func newTranslator(t *dialect.Translation, all *arms) *translator {
 // topKeys are the keys of a file that have a meaning in waza, or none that affects a verdict.
 var topKeys = []string{
 	"name", "description", "version", "type", "tags", "environment", "config", "defaults", "stimuli", "scoring", "metadata",
-	"agent_environment", "grading_environment", "$schema",
+	"agent_environment", "grading_environment", "artifacts", "$schema",
 }
 
 func translateSuite(t *dialect.Translation) {
@@ -62,6 +62,9 @@ func translateSuite(t *dialect.Translation) {
 	tr.finish(tasks)
 }
 
+// artifactsHint says how to get artifacts.
+const artifactsHint = "artifacts has no effect; waza keeps the workspace with --keep-workspace"
+
 // finish hands over the suite. Its settings, some of which tasks decide, precede its tasks.
 func (tr *translator) finish(tasks *yaml.Node) {
 	if tr.config.Len() > 0 {
@@ -74,6 +77,9 @@ func (tr *translator) finish(tasks *yaml.Node) {
 // tasks translates the stimuli; nil after it reported that the file has none.
 func (tr *translator) tasks() *yaml.Node {
 	tr.warnUnknown(tr.root, topKeys, "a suite")
+	if n := decode.Lookup(tr.root, "artifacts"); n != nil {
+		tr.warnOnce("artifacts", n, decode.CodeNoEffect, artifactsHint)
+	}
 	tr.project, tr.scoring = tr.findProject(), tr.readScoring()
 	list := decode.Follow(decode.Lookup(tr.root, "stimuli"))
 	if len(dialect.Items(list)) == 0 {
