@@ -61,6 +61,9 @@ type Options struct {
 	// PassReward replaces the least reward to pass of graders whose options have the method
 	// SetPassReward. Nil means those of the suite.
 	PassReward *float64
+	// Params are the values of parameters, such as ${KEY} in suites of Vally, by their names. Load warns about those
+	// that the suite does not have.
+	Params map[string]string
 	// Results are the results of programs that return parts of the suite, by the keys of their calls. Load
 	// starts no program: the suite returns the calls whose results it lacks, see [Suite.Calls].
 	Results map[string]dialect.Result

@@ -14,6 +14,7 @@ import (
 	"waza/eval/dialect"
 	"waza/eval/dialect/builtin"
 	"waza/eval/reach"
+	"waza/eval/text"
 )
 
 // translate returns the eval.yaml that a file in the format of another tool means; nil if the file is
@@ -23,6 +24,12 @@ func (l *loader) translate(src *decode.Source) (translated *decode.Source, ok bo
 	if IsTriggerTests(src.Path) {
 		return nil, true
 	}
+	params := &dialect.Params{Values: l.options.Params}
+	defer func() {
+		for _, name := range params.Unused() {
+			l.Reportf(src, nil, decode.Warning, decode.CodeNoEffect, "the parameter %s has no effect, because the suite does not contain ${%[1]s}", text.Clip(name, 60))
+		}
+	}()
 	d := builtin.Recognize(src)
 	if d == nil {
 		if reason := builtin.Refusal(src); reason != "" {
@@ -40,7 +47,7 @@ func (l *loader) translate(src *decode.Source) (translated *decode.Source, ok bo
 	l.places = l.suite.Places
 	t := &dialect.Translation{Findings: &l.Findings, Source: src, Files: &dialect.Files{
 		Places: l.places, View: l.view, Shown: l.display, Parse: l.parse,
-	}, Results: l.options.Results, Chosen: dialect.Chosen{
+	}, Results: l.options.Results, Params: params, Chosen: dialect.Chosen{
 		Agent: l.options.Agent != "" && !l.options.Recorded, Executor: l.options.Executor != "" && !l.options.Recorded,
 		Judge: l.options.JudgeModel+l.options.JudgeAgent != "",
 	}}

@@ -89,6 +89,7 @@ func suiteOf(ctx context.Context, c *call, rec *record.Run, p *gradeParams) (*ev
 		Executor: executor, Agent: agent, Recorded: rec.Asked.Executor+rec.Asked.Agent == "", ContextDir: rec.Config.ContextDir,
 		JudgeModel: cmp.Or(p.JudgeModel, rec.Asked.JudgeModel), JudgeAgent: cmp.Or(p.JudgeAgent, rec.Asked.JudgeAgent),
 		Baseline: rec.Asked.Baseline, NoSkills: rec.Asked.NoSkills, ExactTools: p.ExactTools || rec.Asked.ExactTools, PassReward: rec.Asked.PassReward,
+		Params: rec.Asked.Params,
 	}, c.conn.runner.Planner().Load)
 }
 

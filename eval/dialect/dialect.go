@@ -7,6 +7,9 @@
 package dialect
 
 import (
+	"maps"
+	"slices"
+
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
@@ -65,6 +68,8 @@ type Translation struct {
 	Files *Files
 	// HeadOnly means that the caller needs no tasks, graders and trigger tests.
 	HeadOnly bool
+	// Params are values that the caller gives to parameters of the suite, by their names. See [Translation.Param].
+	Params *Params
 	// Chosen are the parts of a suite that the caller chose in place of those of the file.
 	Chosen Chosen
 
@@ -77,6 +82,36 @@ type Translation struct {
 	Results map[string]Result
 	Calls   []Call
 	asked   map[string]bool // the keys of Calls
+}
+
+// Params are values of parameters. The zero value, and nil, have none.
+type Params struct {
+	Values map[string]string
+	used   map[string]bool
+}
+
+// Get returns the value of a parameter, and whether it has one. It remembers that the suite has the parameter.
+func (p *Params) Get(name string) (value string, ok bool) {
+	if p == nil {
+		return "", false
+	}
+	if value, ok = p.Values[name]; ok {
+		if p.used == nil {
+			p.used = map[string]bool{}
+		}
+		p.used[name] = true
+	}
+	return value, ok
+}
+
+// Unused returns the names of the values that the suite did not use, in the order of the alphabet.
+func (p *Params) Unused() (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(p.Values)) {
+		if !p.used[name] {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Chosen lists parts of a suite that its caller chose. Such a part of the file has no effect, so that waza need not be

@@ -70,6 +70,8 @@ type Request struct {
 	SkipGraders bool `json:"skipGraders,omitempty"`
 	// UpdateSnapshots lets diff graders replace their snapshots.
 	UpdateSnapshots bool `json:"updateSnapshots,omitempty"`
+	// Params are the values of parameters of the suite, by their names.
+	Params map[string]string `json:"params,omitempty"`
 	// PassReward replaces pass_reward of reward graders when not nil.
 	PassReward *float64 `json:"passReward,omitempty"`
 }

@@ -19,6 +19,7 @@ import (
 	"waza/eval"
 	"waza/eval/files"
 	"waza/eval/surroundings"
+	"waza/eval/text"
 	"waza/runner/fleetaddr"
 	"waza/runner/plan"
 	"waza/runner/record"
@@ -90,6 +91,7 @@ func Flags() []cli.Flag {
 			Usage: "let diff graders replace their snapshots with the agent's files, and list those",
 		},
 		PassRewardFlag(how),
+		ParamFlag(how),
 		&cli.BoolFlag{Name: "fail-fast", Category: how, Usage: "start no more trials after the first failed task"},
 		&cli.BoolFlag{Name: "keep-workspace", Category: how, Usage: "write the agent's workspaces to a directory, and print its path"},
 	}, state.RecordingFlags(how), []cli.Flag{
@@ -136,6 +138,33 @@ func JudgeAgentFlag(category string) cli.Flag {
 		DefaultText: "the suite's",
 	}
 }
+
+// ParamFlag returns --param.
+func ParamFlag(category string) cli.Flag {
+	return &cli.StringSliceFlag{
+		Name: "param", Category: category, DefaultText: "the suite's defaults",
+		Usage: "replace ${KEY} and ${KEY=default} in a suite of Vally, `KEY=VALUE`; repeatable",
+	}
+}
+
+// Params returns the values of --param by their names; nil without any.
+func Params(c *cli.Context) (map[string]string, error) {
+	var params map[string]string
+	for _, pair := range c.StringSlice("param") {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || !paramName().MatchString(name) {
+			return nil, exit.Usagef("give a name of letters, digits and _, = and the value", "--param must be KEY=VALUE, got %q", text.Clip(pair, 80))
+		}
+		if params == nil {
+			params = map[string]string{}
+		}
+		params[name] = value
+	}
+	return params, nil
+}
+
+// paramName matches the names of parameters.
+var paramName = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // PassRewardFlag returns --pass-reward.
 func PassRewardFlag(category string) cli.Flag {
@@ -255,6 +284,9 @@ func Parse(c *cli.Context) (Options, error) {
 		return o, err
 	}
 	if o.Request.PassReward, err = PassReward(c); err != nil {
+		return o, err
+	}
+	if o.Request.Params, err = Params(c); err != nil {
 		return o, err
 	}
 	if err := CheckFailOn(c); err != nil {

@@ -39,7 +39,7 @@ func Command(o Options) *cli.Command {
 Examples:
   waza tasks evals/demo/eval.yaml
   waza tasks evals/demo/eval.yaml --tag smoke`,
-		Flags:  append(runflags.Tasks(), flags.JSON("print the tasks as JSON")),
+		Flags:  append(runflags.Tasks(), runflags.ParamFlag(""), flags.JSON("print the tasks as JSON")),
 		Action: o.list,
 	}
 }
@@ -85,7 +85,11 @@ func (o Options) list(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	suite, err := o.load(rn, c.Args().First())
+	params, err := runflags.Params(c)
+	if err != nil {
+		return err
+	}
+	suite, err := o.load(rn, c.Args().First(), params)
 	if err != nil {
 		return err
 	}
@@ -126,8 +130,8 @@ func (o Options) list(c *cli.Context) error {
 }
 
 // load loads the suite, and fails when it has errors.
-func (o Options) load(rn *state.Opened, path string) (*eval.Suite, error) {
-	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: rn.Planner().Vocabulary()})
+func (o Options) load(rn *state.Opened, path string, params map[string]string) (*eval.Suite, error) {
+	suite, ds, err := eval.Load(path, eval.Options{Vocabulary: rn.Planner().Vocabulary(), Params: params})
 	if err != nil {
 		return nil, err
 	}

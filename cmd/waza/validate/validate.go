@@ -52,7 +52,7 @@ Exit codes: 0 without errors (with --strict: and warnings), 2 otherwise.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "executor", Usage: "check as if run with the executor `NAME`", DefaultText: "the suite's"},
 			&cli.StringFlag{Name: "agent", Usage: "check as if run with the agent `NAME`", DefaultText: "the suite's"},
-			runflags.JudgeModelFlag(""), runflags.JudgeAgentFlag(""), runflags.SandboxFlag(""),
+			runflags.JudgeModelFlag(""), runflags.JudgeAgentFlag(""), runflags.SandboxFlag(""), runflags.ParamFlag(""),
 			&cli.StringFlag{Name: "context-dir", Usage: "use the fixtures in `DIR`", DefaultText: "the task's, else fixtures beside the suite"},
 			&cli.BoolFlag{Name: "strict", Usage: "treat warnings as errors"},
 			&cli.StringFlag{Name: "format", Usage: "print the findings as `FORMAT`: text, json or sarif", Value: "text", DefaultText: "text"},
@@ -94,6 +94,10 @@ func (o Options) validate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	params, err := runflags.Params(c)
+	if err != nil {
+		return err
+	}
 	rn, err := o.Runner()
 	if err != nil {
 		return err
@@ -101,7 +105,7 @@ func (o Options) validate(c *cli.Context) error {
 	req := record.Request{
 		Executor: runflags.Executor(c), Agent: c.String("agent"), ContextDir: c.String("context-dir"),
 		JudgeModel: c.String("judge-model"), JudgeAgent: c.String("judge-agent"), Sandbox: sandbox,
-		Fleet: record.FleetSuite,
+		Params: params, Fleet: record.FleetSuite,
 	}
 	if err := runflags.CheckExecutor(rn.Planner(), req.Executor); err != nil {
 		return err

@@ -113,7 +113,7 @@ func (s *stimulus) expected(key string, n *yaml.Node) *yaml.Node {
 			s.block(item, decode.CodeWrongType, "%s must be a list of names, got %s in it", key, describe(item))
 			continue
 		}
-		with := withDefaults(item)
+		with := item
 		if name := parameterIn(with); name != "" {
 			s.block(item, decode.CodeUnavailable, "%s %s", key, needsParameter(name))
 			continue

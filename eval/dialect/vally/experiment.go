@@ -88,7 +88,7 @@ func (e *experiment) translateEvals() {
 func (e *experiment) translateEval(src *decode.Source, prefix string) {
 	var columns [][]*yaml.Node
 	for _, v := range e.variants {
-		tr := newTranslator(&dialect.Translation{Findings: e.Findings, Source: src, Files: e.Files}, e.arms)
+		tr := newTranslator(&dialect.Translation{Findings: e.Findings, Source: src, Files: e.Files, Params: e.Params}, e.arms)
 		tr.variant, tr.prefix = v, prefix
 		tr.readVariant()
 		list := tr.tasks()

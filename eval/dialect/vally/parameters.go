@@ -15,32 +15,68 @@ import (
 // parameter matches ${KEY} and ${KEY=default}, whose values --param of Vally sets.
 var parameter = text.Pattern(`\$\{([A-Za-z_][A-Za-z0-9_]*)(=[^{}]*)?\}`)
 
-// withDefaults returns a scalar with the defaults of its parameters. A plain scalar can become a number.
-func withDefaults(n *yaml.Node) *yaml.Node {
-	if !strings.Contains(dialect.TextOf(n), "${") {
+// withParameters returns a tree in which parameters have their values: those that the caller gives, else their
+// defaults. Nodes without parameters are those of the tree.
+func withParameters(params *dialect.Params, root *yaml.Node) *yaml.Node {
+	r := replacement{params, map[*yaml.Node]*yaml.Node{}}
+	return r.of(root)
+}
+
+// A replacement replaces parameters by their values.
+type replacement struct {
+	params *dialect.Params
+	done   map[*yaml.Node]*yaml.Node // of lists and maps, because aliases repeat them
+}
+
+func (r *replacement) of(n *yaml.Node) *yaml.Node {
+	if n = decode.Follow(n); n == nil {
+		return nil
+	}
+	if n.Kind == yaml.ScalarNode {
+		return r.scalar(n)
+	}
+	if with := r.done[n]; with != nil {
+		return with
+	}
+	with := *n
+	r.done[n] = &with
+	with.Content = slices.Clone(n.Content)
+	for i, inner := range n.Content {
+		if n.Kind == yaml.SequenceNode || i%2 == 1 {
+			with.Content[i] = r.of(inner)
+		}
+	}
+	return &with
+}
+
+// scalar returns a scalar with the values of its parameters. A plain scalar can become a number.
+func (r *replacement) scalar(n *yaml.Node) *yaml.Node {
+	if !strings.Contains(n.Value, "${") {
 		return n
 	}
-	with := *decode.Follow(n)
-	with.Value = parameter().ReplaceAllStringFunc(with.Value, func(ref string) string {
-		if _, standard, ok := strings.Cut(ref[2:len(ref)-1], "="); ok {
+	with := *n
+	with.Value = parameter().ReplaceAllStringFunc(n.Value, func(ref string) string {
+		name, standard, ok := strings.Cut(ref[2:len(ref)-1], "=")
+		if value, given := r.params.Get(name); given {
+			return value
+		} else if ok {
 			return standard
 		}
 		return ref
 	})
-	if with.Style == 0 && with.Value != "" {
+	if with.Style == 0 && with.Value != "" && with.Value != n.Value {
 		with.Tag = ""
 	}
 	return &with
 }
 
-// filled returns a text with the defaults of its parameters. It warns of those without one.
+// filled returns a text. It warns of parameters without a value.
 func (s *stimulus) filled(n *yaml.Node) *yaml.Node {
-	with := withDefaults(n)
-	for _, m := range parameter().FindAllStringSubmatch(dialect.TextOf(with), -1) {
-		s.warnOnce("parameter "+m[1], n, decode.CodeOtherMeaning, "%s is used as written, because waza has no --param; write ${%s=VALUE} if it is a parameter",
+	for _, m := range parameter().FindAllStringSubmatch(dialect.TextOf(n), -1) {
+		s.warnOnce("parameter "+m[1], n, decode.CodeOtherMeaning, "%s is used as written; if it is a parameter, give it with --param %s=VALUE, or write ${%[2]s=VALUE}",
 			text.Clip(m[0], 60), text.Clip(m[1], 60))
 	}
-	return with
+	return n
 }
 
 // parameterIn returns the name of a parameter without a default in a text; "" without one.
@@ -54,7 +90,7 @@ func parameterIn(n *yaml.Node) string {
 // needsParameter explains that a parameter has no value.
 func needsParameter(name string) string {
 	name = text.Clip(name, 60)
-	return fmt.Sprintf("needs the parameter %s, and waza has no --param; write ${%s=VALUE}", name, name)
+	return fmt.Sprintf("needs the parameter %s; give it with --param %[1]s=VALUE, or write ${%[1]s=VALUE}", name)
 }
 
 // Options of graders in which ${KEY} without a default has a meaning: it can be part of a text, and the shell
@@ -64,7 +100,7 @@ var (
 	commandOptions = []string{"command", "program"}
 )
 
-// fillOptions replaces the options of the grader by those with the defaults of parameters.
+// fillOptions reports parameters without a value in the options of the grader.
 func (c *check) fillOptions() {
 	if c.options == nil {
 		return
@@ -100,7 +136,6 @@ func (f *filler) fill(n *yaml.Node) *yaml.Node {
 			continue // a key
 		}
 		if f.option == "args" && i > 0 && isShellFlag(n.Content[i-1]) {
-			with.Content[i] = withDefaults(decode.Follow(inner))
 			continue
 		}
 		with.Content[i] = f.fill(inner)
@@ -113,13 +148,12 @@ func (f *filler) scalar(n *yaml.Node) *yaml.Node {
 	case slices.Contains(textOptions, f.option):
 		return f.filled(n)
 	case slices.Contains(commandOptions, f.option):
-		return withDefaults(n)
+		return n
 	}
-	with := withDefaults(n)
-	if name := parameterIn(with); name != "" {
+	if name := parameterIn(n); name != "" {
 		f.cannot(n, "%s", needsParameter(name))
 	}
-	return with
+	return n
 }
 
 // isShellFlag reports whether the argument after this one is a script of the shell, as after -c.

@@ -33,6 +33,11 @@ func (tr *translator) readSettings() runSettings {
 			tr.Reportf(tr.Source, n, decode.Error, decode.CodeWrongType, "%s must be a map, got %s", key, describe(n))
 		default:
 			s.nodes = append(s.nodes, n)
+			for _, p := range dialect.Pairs(n) {
+				if name := parameterIn(p.Value); name != "" && !tr.HeadOnly {
+					tr.fault(p.Value, "%s %s", text.Clip(p.Key.Value, 60), needsParameter(name))
+				}
+			}
 			if !tr.HeadOnly {
 				tr.warnUnknown(n, append(slices.Clone(settingKeys), unusedSettings...), key)
 				for _, unused := range unusedSettings {
@@ -46,10 +51,10 @@ func (tr *translator) readSettings() runSettings {
 	return s
 }
 
-// get returns a setting; nil if it is absent or null.
+// get returns a setting; nil if it is absent, null or a parameter without a value, which was reported.
 func (s runSettings) get(key string) *yaml.Node {
 	for _, n := range s.nodes {
-		if v := decode.Follow(decode.Lookup(n, key)); v != nil && !decode.IsNull(v) {
+		if v := decode.Follow(decode.Lookup(n, key)); v != nil && !decode.IsNull(v) && parameterIn(v) == "" {
 			return v
 		}
 	}

@@ -34,7 +34,7 @@ type translator struct {
 
 func newTranslator(t *dialect.Translation, all *arms) *translator {
 	return &translator{
-		Translation: t, root: decode.Follow(t.Source.Root), suite: dialect.NewMap(t.Source.Root), config: dialect.NewMap(nil),
+		Translation: t, root: withParameters(t.Params, t.Source.Root), suite: dialect.NewMap(t.Source.Root), config: dialect.NewMap(nil),
 		arms: all, ids: map[string]bool{}, types: map[string]bool{}, warned: map[string]bool{},
 	}
 }
