@@ -71,7 +71,7 @@ func (r *Planner) Prepare(ctx context.Context, path string, req record.Request, 
 		JudgeAgent: req.JudgeAgent, Sandbox: req.Sandbox, ExactTools: req.ExactTools, ContextDir: req.ContextDir,
 		Baseline: req.Baseline, NoSkills: req.NoSkills, UpdateSnapshots: req.UpdateSnapshots, PassReward: req.PassReward,
 		Params: req.Params,
-		View: files.View{Overlay: o.Overlay, Accessed: o.Accessed},
+		View:   files.View{Overlay: o.Overlay, Accessed: o.Accessed},
 	})
 	if err != nil || p.Suite == nil || p.Diagnostics.HasErrors() {
 		return p, err

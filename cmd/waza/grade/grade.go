@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -63,7 +64,7 @@ Exit codes: those of waza run, for the run's new results.
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "suite", Usage: "take the graders from the suite `FILE`", DefaultText: "the run's own"},
 			&cli.BoolFlag{Name: "rejudge", Usage: "ask models again even if the question is unchanged"},
-			runflags.JudgeModelFlag(""), runflags.JudgeAgentFlag(""), runflags.ExactToolsFlag(""), runflags.PassRewardFlag(""),
+			runflags.JudgeModelFlag(""), runflags.JudgeAgentFlag(""), runflags.ExactToolsFlag(""), runflags.PassRewardFlag(""), runflags.ParamFlag(""),
 			runflags.FailOnFlag(""),
 			flags.JSON("print the changes as JSON"),
 		}, fileFlags()...),
@@ -159,11 +160,20 @@ func (o Options) load(rn *state.Opened, rec *record.Run, path string, c *cli.Con
 	if err != nil {
 		return nil, err
 	}
+	given, err := runflags.Params(c)
+	if err != nil {
+		return nil, err
+	}
+	params := maps.Clone(rec.Asked.Params)
+	if params == nil {
+		params = map[string]string{}
+	}
+	maps.Copy(params, given)
 	suite, ds, err := rn.Planner().Load(c.Context, path, eval.Options{
 		Vocabulary: rn.Planner().Vocabulary(), Executor: executor, Agent: agent, Recorded: rec.Asked.Executor+rec.Asked.Agent == "", ContextDir: rec.Config.ContextDir,
 		JudgeModel: cmp.Or(c.String("judge-model"), rec.Asked.JudgeModel), JudgeAgent: cmp.Or(c.String("judge-agent"), rec.Asked.JudgeAgent),
 		Baseline: rec.Asked.Baseline, NoSkills: rec.Asked.NoSkills, ExactTools: c.Bool("exact-tools") || rec.Asked.ExactTools, PassReward: cmp.Or(least, rec.Asked.PassReward),
-		Params: rec.Asked.Params,
+		Params: params,
 	})
 	var gone *discover.NotFoundError
 	if errors.As(err, &gone) && path == rec.Suite.Path {
