@@ -6,12 +6,14 @@ package harbor
 
 import (
 	"path"
+	"path/filepath"
 	"slices"
 
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
 	"waza/eval/dialect"
+	"waza/eval/files"
 )
 
 // Dialect returns the dialect.
@@ -20,6 +22,7 @@ func Dialect() *dialect.Dialect {
 		Name:       "harbor",
 		Named:      func(file string) bool { return path.Base(file) == taskFile },
 		Recognizes: recognizes,
+		Placed:     placed,
 		Translate:  translate,
 		Target:     "harbor",
 		Write:      write,
@@ -30,16 +33,27 @@ func Dialect() *dialect.Dialect {
 var foreignKeys = []string{"name", "tasks", "config", "graders", "evals", "tests", "stimuli", "scenarios", "prompts", "providers", "tasks_from"}
 
 func recognizes(root *yaml.Node) bool {
-	has := func(key string) bool { return decode.Lookup(root, key) != nil }
-	if slices.ContainsFunc(foreignKeys, has) {
-		return false
-	}
-	tables := 0
+	return !slices.ContainsFunc(foreignKeys, func(key string) bool { return decode.Lookup(root, key) != nil }) &&
+		(tablesOf(root) > 0 || decode.Lookup(root, "steps") != nil)
+}
+
+// tablesOf counts the tables of a task that a file has.
+func tablesOf(root *yaml.Node) (tables int) {
 	for _, key := range []string{"task", "metadata", "agent", "verifier", "environment"} {
 		if n := decode.Follow(decode.Lookup(root, key)); n != nil && n.Kind == yaml.MappingNode {
 			tables++
 		}
 	}
-	versioned := has("schema_version") || has("version")
-	return tables >= 2 || has("steps") && (versioned || tables == 1) || tables == 1 && versioned
+	return tables
+}
+
+// placed reports whether a file with some keys of a task is one: it has enough of them, or the name of one, with an
+// instruction beside it.
+func placed(file string, root *yaml.Node) bool {
+	has := func(key string) bool { return decode.Lookup(root, key) != nil }
+	tables, versioned := tablesOf(root), has("schema_version") || has("version")
+	if tables >= 2 || has("steps") && (versioned || tables == 1) || tables == 1 && versioned {
+		return true
+	}
+	return filepath.Base(file) == taskFile && files.IsRegular(filepath.Join(filepath.Dir(file), "instruction.md"))
 }
