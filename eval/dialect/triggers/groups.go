@@ -2,6 +2,7 @@ package triggers
 
 import (
 	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -14,7 +15,7 @@ import (
 type group struct {
 	skill                    *yaml.Node // its name
 	node                     *yaml.Node
-	positive, negative, near *yaml.Node // lists; nil for none
+	positive, negative, near []*yaml.Node // entries
 }
 
 // Keys of a group.
@@ -24,45 +25,161 @@ var (
 	ownerKeys = []string{"skill", "skill_name", "name"}
 )
 
-// groupsOf returns the groups of a file that has one per skill: a list of maps that name their skills, or a map of
-// them by skill. The list or the map is the whole file, or the key skills of it.
-func groupsOf(root *yaml.Node, named bool) (groups []group) {
-	n := root
+// parts are the tests of a file. A file can have them in several forms.
+type parts struct {
+	positive, negative []*yaml.Node // entries of lists whose keys are their signs
+	groups             []group
+	entries            []*yaml.Node
+	keys               map[string]bool // of the file that have these parts
+	unread             []decode.Pair   // of the key skills that are no groups
+}
+
+// partsOf returns the tests of a file. named means that the name of the file says that it is a trigger set.
+func partsOf(root *yaml.Node, named bool) (p parts) {
+	p.keys = map[string]bool{}
+	if root.Kind == yaml.SequenceNode {
+		if p.groups = p.groupsOf(root, named); len(p.groups) == 0 && areEntries(root.Content, named) {
+			p.entries = dialect.Items(root)
+		}
+		return p
+	}
+	if signed := signedIn(root, named); len(signed.positive) > 0 && len(signed.negative) > 0 || signed.hasBoth {
+		p.positive, p.negative = signed.positive, signed.negative
+		for _, key := range signed.keys {
+			p.keys[key] = true
+		}
+	}
+	groups := root
 	if skills := decode.Follow(decode.Lookup(root, groupsKey)); skills != nil && skills.Kind != yaml.ScalarNode {
-		n = skills
+		groups = skills
+	}
+	if p.groups = p.groupsOf(groups, named); groups != root && len(p.groups) > 0 {
+		p.keys[groupsKey] = true
+	}
+	if groups == root {
+		p.unread = nil // these are keys of the file
+		for _, g := range p.groups {
+			p.keys[g.skill.Value] = true
+		}
+	}
+	for _, key := range listKeys {
+		if list := decode.Follow(decode.Lookup(root, key)); list != nil && list.Kind == yaml.SequenceNode {
+			if areEntries(list.Content, named) {
+				p.entries = append(p.entries, dialect.Items(list)...)
+				p.keys[key] = true
+			} else if len(list.Content) == 0 {
+				p.keys[key] = true
+			}
+		}
+	}
+	return p
+}
+
+// isEmpty reports whether a file has no tests.
+func (p *parts) isEmpty() bool { return !p.hasLists() && len(p.groups)+len(p.entries) == 0 }
+
+// hasLists reports whether the keys of lists are signs.
+func (p *parts) hasLists() bool { return len(p.positive)+len(p.negative) > 0 }
+
+// areEntries reports whether a list has entries, and only them or such without a query, which are left out.
+func areEntries(list []*yaml.Node, named bool) bool {
+	found := false
+	for _, e := range list {
+		e = decode.Follow(e)
+		if isBlank(e) {
+			continue
+		}
+		_, prompt := lookup(e, promptKeys)
+		key, _ := signOf(e, named)
+		_, statements := lookup(e, statementKeys)
+		if !decode.IsText(prompt) || key == "" && !isRoute(e) || len(dialect.Items(statements)) > 0 {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
+// isBlank reports whether an entry has no query, and no key that other cases have in place of one.
+func isBlank(e *yaml.Node) bool {
+	known := slices.Concat(signKeys, expectKeys, subjectKeys, routeKeys, choiceKeys, reasonKeys, ignoredKeys)
+	return e.Kind == yaml.MappingNode && !slices.ContainsFunc(dialect.Pairs(e), func(p decode.Pair) bool {
+		return !slices.Contains(known, p.Key.Value) && !(slices.Contains(promptKeys, p.Key.Value) && decode.IsNull(p.Value))
+	})
+}
+
+// groupsOf returns the groups of a list of maps that name their skills, or of a map of them by skill. Half a pair of
+// lists can mean something else, so one group must have both, or a clear key.
+func (p *parts) groupsOf(n *yaml.Node, named bool) (groups []group) {
+	isSure := false
+	add := func(node, skill *yaml.Node) bool {
+		g, found, sure := groupOf(node, skill, named)
+		if found {
+			groups, isSure = append(groups, g), isSure || sure
+		}
+		return found
 	}
 	for _, item := range dialect.Items(n) {
-		_, skill := lookup(item, ownerKeys)
-		g, ok := groupOf(item, skill, named)
-		if !ok || !decode.IsText(skill) {
+		if _, skill := lookup(item, ownerKeys); !decode.IsText(skill) || !add(item, skill) {
 			return nil
 		}
-		groups = append(groups, g)
 	}
-	for _, p := range dialect.Pairs(n) {
-		if g, ok := groupOf(p.Value, p.Key, named); ok {
-			groups = append(groups, g)
+	for _, pair := range dialect.Pairs(n) {
+		if !add(pair.Value, pair.Key) {
+			p.unread = append(p.unread, pair)
 		}
+	}
+	if !isSure {
+		return nil
 	}
 	return groups
 }
 
-func groupOf(n, skill *yaml.Node, named bool) (g group, ok bool) {
-	g = group{node: n, skill: skill}
+// signed are the lists of a map whose keys are signs.
+type signed struct {
+	positive, negative []*yaml.Node // their entries
+	keys               []string
+	hasBoth            bool // lists of both signs
+	isClear            bool // a key can mean nothing else
+}
+
+// signedIn returns the lists of a map whose keys are signs. Without a name of a trigger set, only the first of listPairs is
+// read.
+func signedIn(n *yaml.Node, named bool) (s signed) {
+	var found [2]bool
 	for i, pair := range listPairs {
-		positive, negative := listIn(n, pair[0]), listIn(n, pair[1])
-		if i == 0 && positive != nil && negative != nil || named && (positive != nil || negative != nil) {
-			g.positive, g.negative = positive, negative
+		if i > 0 && !named {
 			break
 		}
-	}
-	if named {
-		_, near := lookup(n, nearKeys)
-		if near != nil && near.Kind == yaml.SequenceNode {
-			g.near = near
+		for sign, key := range pair {
+			list := listIn(n, key)
+			if list == nil {
+				continue
+			}
+			found[sign] = true
+			s.keys = append(s.keys, key)
+			s.isClear = s.isClear || named && (strings.HasPrefix(key, "should_") || strings.HasPrefix(key, "must_"))
+			if sign == 0 {
+				s.positive = append(s.positive, dialect.Items(list)...)
+			} else {
+				s.negative = append(s.negative, dialect.Items(list)...)
+			}
 		}
 	}
-	return g, g.positive != nil || g.negative != nil || g.near != nil
+	s.hasBoth = found[0] && found[1]
+	return s
+}
+
+// groupOf returns the group of a map. isSure means that it can be nothing else.
+func groupOf(n, skill *yaml.Node, named bool) (g group, found, isSure bool) {
+	s := signedIn(n, named)
+	g = group{node: n, skill: skill, positive: s.positive, negative: s.negative}
+	if !named {
+		return g, s.hasBoth, s.hasBoth
+	}
+	_, near := lookup(n, nearKeys)
+	g.near = dialect.Items(near)
+	return g, len(s.keys) > 0 || len(g.near) > 0, s.hasBoth || s.isClear || len(s.keys) > 0 && len(g.near) > 0
 }
 
 func (tr *translator) addGroup(g group) {
@@ -70,10 +187,10 @@ func (tr *translator) addGroup(g group) {
 	for _, pair := range listPairs {
 		known = append(known, pair[0], pair[1])
 	}
-	tr.warnUnknown(g.node, known)
+	tr.warnUnknown(g.node, setOf(known))
 	tr.addSigned(g.positive, true, g.skill)
 	tr.addSigned(g.negative, false, g.skill)
-	for _, e := range dialect.Items(g.near) {
+	for _, e := range g.near {
 		tr.addNear(e, g.skill)
 	}
 }
@@ -81,10 +198,10 @@ func (tr *translator) addGroup(g group) {
 // addNear adds a near miss of a skill: an entry for which another skill is right, or none.
 func (tr *translator) addNear(e, skill *yaml.Node) {
 	if key, _ := signOf(e, tr.named); key == "" {
-		tr.addSigned(dialect.List(e, e), false, skill)
+		tr.addSigned([]*yaml.Node{e}, false, skill)
 		return
 	}
-	for _, c := range tr.choicesOf(e) {
+	for _, c := range tr.choicesOf(e, skill) {
 		if c.should && c.skill != nil && c.skill.Value != skill.Value {
 			c.forbidden = dialect.List(skill, append(dialect.Items(c.forbidden), dialect.Scalar(skill, skill.Value))...)
 		}

@@ -7,6 +7,7 @@ package triggers
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -70,8 +71,6 @@ var statementKeys = []string{
 	"must_have", "must_not_include", "rubric", "criteria", "success_criteria", "acceptance_criteria", "pass_criteria", "scorers",
 }
 
-func entriesOf(root *yaml.Node) []*yaml.Node { return dialect.Entries(root, listKeys) }
-
 func lookup(n *yaml.Node, keys []string) (key string, value *yaml.Node) {
 	for _, key := range keys {
 		if v := decode.Follow(decode.Lookup(n, key)); v != nil && !decode.IsNull(v) {
@@ -81,28 +80,21 @@ func lookup(n *yaml.Node, keys []string) (key string, value *yaml.Node) {
 	return "", nil
 }
 
-// recognizes reports whether a file is a trigger set. named means that the name of the file says so.
+// recognizes reports whether a file is a trigger set. named means that the name of the file says so. Entries can be in
+// several lists, of which the first one decides.
 func recognizes(root *yaml.Node, named bool) bool {
 	root = normal(root)
-	if positive, _ := twoLists(root, named); positive != nil || len(groupsOf(root, named)) > 0 {
+	p := partsOf(root, named)
+	if p.hasLists() || len(p.groups) > 0 {
 		return true
 	}
-	entries := entriesOf(root)
-	for _, e := range entries {
-		_, prompt := lookup(e, promptKeys)
-		key, _ := signOf(e, named)
-		_, statements := lookup(e, statementKeys)
-		if !decode.IsText(prompt) || key == "" && !isRoute(e) || len(dialect.Items(statements)) > 0 {
-			return false
-		}
-	}
-	return len(entries) > 0
+	return areEntries(dialect.Entries(root, listKeys), named)
 }
 
 // refuses returns why a file with signs and without queries is no trigger set.
 func refuses(root *yaml.Node) string {
 	root = normal(root)
-	for _, e := range entriesOf(root) {
+	for _, e := range dialect.Entries(root, listKeys) {
 		_, prompt := lookup(e, promptKeys)
 		if _, sign := lookup(e, signKeys); sign != nil && !decode.IsText(prompt) {
 			return fmt.Sprintf("this is no trigger set: the entry in line %d has no query; an entry is {\"query\": TEXT, \"should_trigger\": true}", e.Line)
@@ -115,7 +107,7 @@ func refuses(root *yaml.Node) string {
 // be answers, so the name of the file decides about them.
 func placed(file string, root *yaml.Node) bool {
 	root = normal(root)
-	return isNamed(file) || recognizes(root, false) && !slices.ContainsFunc(entriesOf(root), func(e *yaml.Node) bool {
+	return isNamed(file) || recognizes(root, false) && !slices.ContainsFunc(dialect.Entries(root, listKeys), func(e *yaml.Node) bool {
 		key, sign := signOf(e, false)
 		return slices.Contains(expectKeys, key) && !dialect.NamesTrigger(sign)
 	})
@@ -155,25 +147,9 @@ func isName(n *yaml.Node) bool {
 	return n != nil && (decode.IsNull(n) || decode.IsText(n) && !strings.ContainsAny(n.Value, " \n"))
 }
 
-// isNone reports whether a value that names a skill means no skill.
-func isNone(n *yaml.Node) bool {
-	return slices.Contains([]string{"none", "null", "no skill", "no_skill", "no-skill"}, strings.ToLower(n.Value))
-}
-
 // isRoute reports whether an entry has the key of a route, which can be null.
 func isRoute(e *yaml.Node) bool {
 	return slices.ContainsFunc(routeKeys, func(key string) bool { return decode.Lookup(e, key) != nil })
-}
-
-// twoLists returns the lists of a file that has one for each sign.
-func twoLists(root *yaml.Node, named bool) (positive, negative *yaml.Node) {
-	for i, pair := range listPairs {
-		positive, negative = listIn(root, pair[0]), listIn(root, pair[1])
-		if (i == 0 || named) && positive != nil && negative != nil {
-			return positive, negative
-		}
-	}
-	return nil, nil
 }
 
 func listIn(n *yaml.Node, key string) *yaml.Node {
@@ -187,8 +163,10 @@ func listIn(n *yaml.Node, key string) *yaml.Node {
 type translator struct {
 	*dialect.Translation
 	root    *yaml.Node
+	parts   parts
 	named   bool // the name of the file says that it is a trigger set
 	skill   string
+	isSkill func(name string) bool
 	tests   dialect.Map
 	unknown map[string]bool
 	prompts map[key]*prompt
@@ -216,9 +194,11 @@ func translate(t *dialect.Translation) {
 		Translation: t, root: normal(t.Source.Root), tests: dialect.NewMap(t.Source.Root),
 		named: isNamed(t.Source.Path), unknown: map[string]bool{}, prompts: map[key]*prompt{},
 	}
+	tr.parts = partsOf(tr.root, tr.named)
 	suite := dialect.NewMap(tr.root)
 	at := tr.findSkill()
 	name := tr.skill
+	tr.isSkill = SkillNames(t, name)
 	var places []string // of the skills that agents get besides the skill of the file
 	label := false
 	if tr.namesSkills() {
@@ -245,14 +225,13 @@ func translate(t *dialect.Translation) {
 	config.Set("trials_per_task", dialect.Scalar(nil, defaultRuns))
 	suite.Set("config", config.Node)
 	if tr.root.Kind == yaml.MappingNode {
-		known := slices.Concat(fileKeys, listKeys, signKeys)
-		for _, g := range groupsOf(tr.root, tr.named) {
-			known = append(known, "skills", dialect.TextOf(g.skill)) // those of a list are no keys
-		}
-		for _, pair := range listPairs {
-			known = append(known, pair[0], pair[1])
-		}
+		known := setOf(fileKeys)
+		maps.Copy(known, tr.parts.keys)
 		tr.warnUnknown(tr.root, known)
+		for _, p := range tr.parts.unread {
+			tr.Reportf(t.Source, p.Key, decode.Warning, decode.CodeNoEffect, "%q has no effect, because it has no list of queries with a key such as %s",
+				text.Clip(p.Key.Value, 60), listPairs[0][0])
+		}
 	}
 	tr.addAll()
 	if tr.others && !label {
@@ -295,9 +274,17 @@ func (tr *translator) besideSkill() string {
 	return dialect.TextOf(decode.Lookup(root, "skill_name"))
 }
 
-func (tr *translator) warnUnknown(n *yaml.Node, known []string) {
+func setOf(keys []string) map[string]bool {
+	set := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		set[key] = true
+	}
+	return set
+}
+
+func (tr *translator) warnUnknown(n *yaml.Node, known map[string]bool) {
 	for _, p := range dialect.Pairs(n) {
-		if key := p.Key.Value; !slices.Contains(known, key) && !tr.unknown[key] {
+		if key := p.Key.Value; !known[key] && !tr.unknown[key] {
 			tr.unknown[key] = true
 			tr.Reportf(tr.Source, p.Key, decode.Warning, decode.CodeUnknownKey, "key %q is unknown in trigger sets and has no effect", text.Clip(key, 60))
 		}
@@ -305,19 +292,17 @@ func (tr *translator) warnUnknown(n *yaml.Node, known []string) {
 }
 
 func (tr *translator) addAll() {
-	if positive, negative := twoLists(tr.root, tr.named); positive != nil {
-		tr.addSigned(positive, true, nil)
-		tr.addSigned(negative, false, nil)
-		return
+	tr.addSigned(tr.parts.positive, true, nil)
+	tr.addSigned(tr.parts.negative, false, nil)
+	for _, g := range tr.parts.groups {
+		tr.addGroup(g)
 	}
-	if groups := groupsOf(tr.root, tr.named); len(groups) > 0 {
-		for _, g := range groups {
-			tr.addGroup(g)
+	for _, e := range tr.parts.entries {
+		if isBlank(e) {
+			tr.leaveOut(e)
+			continue
 		}
-		return
-	}
-	for _, e := range entriesOf(tr.root) {
-		for _, c := range tr.choicesOf(e) {
+		for _, c := range tr.choicesOf(e, nil) {
 			tr.add(e, c)
 		}
 	}
@@ -325,8 +310,8 @@ func (tr *translator) addAll() {
 
 // addSigned adds the entries of a list whose key is their sign. They are about the skill if they name no other; nil
 // means the skill of the file.
-func (tr *translator) addSigned(list *yaml.Node, should bool, skill *yaml.Node) {
-	for _, e := range dialect.Items(list) {
+func (tr *translator) addSigned(list []*yaml.Node, should bool, skill *yaml.Node) {
+	for _, e := range list {
 		c := choice{should: should}
 		if subject, ok := tr.subjectOf(e); ok && tr.setSubject(&c, cmp.Or(subject, skill)) {
 			tr.add(e, c)
@@ -346,25 +331,98 @@ type choice struct {
 }
 
 // choicesOf returns the choices that an entry expects: several if it expects the use of several skills. Each of them
-// is a test of its own, because a test is about one skill.
-func (tr *translator) choicesOf(e *yaml.Node) (choices []choice) {
+// is a test of its own, because a test is about one skill. The owner is the skill of the part with the entry; nil means
+// that of the file.
+func (tr *translator) choicesOf(e, owner *yaml.Node) []choice {
 	key, sign := signOf(e, tr.named)
-	if sign == nil || sign.Kind != yaml.SequenceNode || !slices.Contains(routeKeys, key) {
-		if c, ok := tr.choiceOf(e); ok {
-			choices = append(choices, c)
+	if slices.Contains(routeKeys, key) && sign.Kind == yaml.SequenceNode {
+		return tr.routed(e, key, tr.names(e, key))
+	}
+	should, isSign := meaningOf(sign)
+	route, value := lookup(e, routeKeys)
+	if value == nil || !isSign || slices.Contains(routeKeys, key) {
+		if c, ok := tr.choiceOf(e, owner); ok {
+			return []choice{c}
 		}
+		return nil
+	}
+	// A sign beside the skills that are right: it is about the skill of the entry, which can be one of them.
+	names := tr.names(e, route)
+	right, wrong := tr.routes(names)
+	switch {
+	case should && len(right) > 0:
+		return tr.routed(e, route, names)
+	case should && len(wrong) == 0:
+		tr.Reportf(tr.Source, value, decode.Error, decode.CodeInvalidValue, "the entry names no skill that should be used, but %s is true", key)
+		return nil
+	case len(right) == 0:
+		c, ok := tr.choiceOf(e, owner)
+		if !ok {
+			return nil
+		}
+		if len(wrong) > 0 {
+			c.forbidden = dialect.List(value, append(dialect.Items(c.forbidden), wrong...)...)
+		}
+		return []choice{c}
+	}
+	subject, ok := tr.subjectOf(e)
+	if subject = cmp.Or(subject, owner); !ok {
+		return nil
+	}
+	if name := cmp.Or(dialect.TextOf(subject), tr.skill); name != "" {
+		if slices.ContainsFunc(right, func(n *yaml.Node) bool { return n.Value == name }) {
+			tr.Reportf(tr.Source, value, decode.Error, decode.CodeInvalidValue, "%s is false, but %s says that the skill %q is right", key, route, text.Clip(name, 60))
+			return nil
+		}
+		wrong = []*yaml.Node{dialect.Scalar(cmp.Or(subject, sign), name)}
+	}
+	choices := tr.routed(e, route, names)
+	for i := range choices {
+		if subject != nil || tr.skill != "" {
+			choices[i].forbidden = dialect.List(value, append(dialect.Items(choices[i].forbidden), wrong...)...)
+		}
+	}
+	return choices
+}
+
+// routes returns the skills of a list: those that are right, and those that are wrong.
+func (tr *translator) routes(names *yaml.Node) (right, wrong []*yaml.Node) {
+	for _, name := range dialect.Items(names) {
+		switch r := ReadRoute(name, tr.isSkill); {
+		case r.Skill == nil:
+		case r.Should:
+			right = append(right, r.Skill)
+		default:
+			wrong = append(wrong, r.Skill)
+		}
+	}
+	return right, wrong
+}
+
+// routed returns the choices of an entry whose key lists skills; nil without one.
+func (tr *translator) routed(e *yaml.Node, key string, names *yaml.Node) (choices []choice) {
+	_, list := lookup(e, []string{key})
+	right, wrong := tr.routes(names)
+	if len(right) > 0 && len(right)+len(wrong) < len(dialect.Items(names)) {
+		tr.Reportf(tr.Source, list, decode.Error, decode.CodeInvalidValue, "%s names a skill and the word for no skill", key)
+		return nil
+	}
+	forbidden, acceptable := tr.forbidden(e), tr.names(e, "acceptable")
+	if len(wrong) > 0 {
+		forbidden = dialect.List(list, append(dialect.Items(forbidden), wrong...)...)
+	}
+	for _, name := range right {
+		choices = append(choices, choice{should: true, skill: name, subject: name.Value, acceptable: acceptable, forbidden: forbidden})
+	}
+	if len(choices) > 0 || names == nil && len(list.Content) > 0 {
 		return choices
 	}
-	forbidden := tr.forbidden(e)
-	for _, name := range dialect.Items(tr.names(e, key)) {
-		choices = append(choices, choice{should: true, skill: name, subject: name.Value, forbidden: forbidden})
-	}
-	if len(choices) > 0 || len(sign.Content) > 0 {
-		return choices
+	if acceptable != nil {
+		tr.Reportf(tr.Source, acceptable, decode.Error, decode.CodeInvalidValue, "acceptable needs a skill that should be used")
 	}
 	allowed := tr.names(e, "allowed_skills")
 	switch {
-	case allowed == nil:
+	case allowed == nil && len(wrong) == 0:
 		return []choice{{forbidden: forbidden}}
 	case forbidden == nil:
 		tr.Reportf(tr.Source, allowed, decode.Error, decode.CodeInvalidValue,
@@ -386,7 +444,7 @@ func (tr *translator) forbidden(e *yaml.Node) *yaml.Node {
 }
 
 // choiceOf returns the choice that an entry expects. It reports an entry that expects none.
-func (tr *translator) choiceOf(e *yaml.Node) (c choice, ok bool) {
+func (tr *translator) choiceOf(e, owner *yaml.Node) (c choice, ok bool) {
 	subject, ok := tr.subjectOf(e)
 	if !ok {
 		return c, false
@@ -401,20 +459,21 @@ func (tr *translator) choiceOf(e *yaml.Node) (c choice, ok bool) {
 		tr.Reportf(tr.Source, e, decode.Error, decode.CodeMissingField, "an entry needs should_trigger")
 		return c, false
 	case isSign && (!isRouteKey || !decode.IsText(sign)):
-		if c.should = should; !tr.setSubject(&c, subject) {
+		if c.should = should; !tr.setSubject(&c, cmp.Or(subject, owner)) {
 			return c, false
 		}
-	case decode.IsNull(sign), decode.IsText(sign) && isNone(sign): // no skill is expected
-	case isRouteKey && decode.IsText(sign) && notSkill().MatchString(sign.Value):
-		c.skill = dialect.Scalar(sign, notSkill().FindStringSubmatch(sign.Value)[1])
-		subject = c.skill
+		subject = cmp.Or(subject, owner)
+	case decode.IsNull(sign): // no skill is expected
 	case decode.IsText(sign) && sign.Value != "":
-		c.should, c.skill = true, sign
+		r := ReadRoute(sign, tr.isSkill)
+		if c.should, c.skill = r.Should, r.Skill; !r.Should && r.Skill != nil {
+			subject = r.Skill
+		}
 	default:
 		tr.Reportf(tr.Source, sign, decode.Error, decode.CodeWrongType, "%s must be true, false or the name of a skill, got %s", key, decode.Describe(sign))
 		return c, false
 	}
-	if subject != nil && !isNone(subject) {
+	if subject != nil && !tr.isNone(subject) {
 		c.subject = subject.Value
 	}
 	if !c.should && c.acceptable != nil {
@@ -443,7 +502,7 @@ func (tr *translator) subjectOf(e *yaml.Node) (subject *yaml.Node, ok bool) {
 func (tr *translator) setSubject(c *choice, subject *yaml.Node) bool {
 	switch {
 	case subject == nil:
-	case !isNone(subject):
+	case !tr.isNone(subject):
 		c.skill, c.subject = subject, subject.Value
 	case c.should:
 		tr.Reportf(tr.Source, subject, decode.Error, decode.CodeInvalidValue, "the entry names no skill that should be used, but should_trigger is true")
@@ -454,26 +513,20 @@ func (tr *translator) setSubject(c *choice, subject *yaml.Node) bool {
 
 // namesSkills reports whether each entry that asks for the use of a skill names that skill.
 func (tr *translator) namesSkills() bool {
-	entries := entriesOf(tr.root)
-	positive, _ := twoLists(tr.root, tr.named)
-	if positive != nil {
-		entries = dialect.Items(positive)
-	} else if len(groupsOf(tr.root, tr.named)) > 0 {
-		return true
-	}
-	return !slices.ContainsFunc(entries, func(e *yaml.Node) bool {
-		should := positive != nil
-		if !should {
-			_, sign := signOf(e, tr.named)
-			should, _ = meaningOf(sign)
+	if tr.parts.hasLists() || len(tr.parts.entries) > 0 {
+		lacks := func(e *yaml.Node) bool {
+			_, subject := lookup(e, subjectKeys)
+			return !decode.IsText(subject) || subject.Value == ""
 		}
-		_, subject := lookup(e, subjectKeys)
-		return should && (!decode.IsText(subject) || subject.Value == "")
-	})
+		return !slices.ContainsFunc(tr.parts.positive, lacks) && !slices.ContainsFunc(tr.parts.entries, func(e *yaml.Node) bool {
+			_, sign := signOf(e, tr.named)
+			should, _ := meaningOf(sign)
+			_, route := lookup(e, routeKeys)
+			return should && route == nil && lacks(e)
+		})
+	}
+	return true
 }
-
-// notSkill matches a route that is any but one skill.
-var notSkill = text.Pattern(`^(?:not|NOT|Not|!) ?(\S+)$`)
 
 // names returns the skills that a key of an entry names, a text or a list, as a list; nil for none.
 func (tr *translator) names(e *yaml.Node, key string) *yaml.Node {
@@ -511,10 +564,10 @@ func (tr *translator) add(e *yaml.Node, c choice) {
 		_, node = lookup(e, promptKeys)
 		text = dialect.TextOf(node)
 		key, _ := signOf(e, tr.named)
-		tr.warnUnknown(e, slices.Concat([]string{key}, promptKeys, signKeys, routeKeys, subjectKeys, reasonKeys, choiceKeys, ignoredKeys))
+		tr.warnUnknown(e, setOf(slices.Concat([]string{key}, promptKeys, signKeys, routeKeys, subjectKeys, reasonKeys, choiceKeys, ignoredKeys)))
 	}
 	if text == "" {
-		tr.Reportf(tr.Source, e, decode.Warning, decode.CodeMissingPrompt, "this entry has no query and is left out")
+		tr.leaveOut(e)
 		return
 	}
 	id := key{cmp.Or(c.subject, tr.skill), text}
@@ -539,6 +592,10 @@ func (tr *translator) add(e *yaml.Node, c choice) {
 		m.Set("reason", dialect.Scalar(reason, reason.Value))
 	}
 	p.node, p.should = m.Node, c.should
+}
+
+func (tr *translator) leaveOut(e *yaml.Node) {
+	tr.Reportf(tr.Source, e, decode.Warning, decode.CodeMissingPrompt, "this entry has no query and is left out")
 }
 
 func (tr *translator) addPrompts() {

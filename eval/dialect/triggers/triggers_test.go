@@ -11,7 +11,7 @@ import (
 func isSuite(path string) bool {
 	return slices.Contains([]string{
 		"trigger-evals.json", "trigger_eval.json", "trigger-eval.json", "trigger_evals.json", "eval_set.json", "routing.json", "my_set.json", "routing_cases.json",
-		"triggers.json", "trigger-queries.json", "queries.json",
+		"triggers.json", "key-triggers.json", "trigger-queries.json", "queries.json",
 	}, filepath.Base(path))
 }
 
