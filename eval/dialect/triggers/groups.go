@@ -8,6 +8,7 @@ import (
 
 	"waza/eval/decode"
 	"waza/eval/dialect"
+	"waza/eval/text"
 )
 
 // A group is the part of a file that is about one skill: a list for each sign, and near misses that say which skill
@@ -92,12 +93,22 @@ func areEntries(list []*yaml.Node, named bool) bool {
 		_, prompt := lookup(e, promptKeys)
 		key, _ := signOf(e, named)
 		_, statements := lookup(e, statementKeys)
-		if !decode.IsText(prompt) || key == "" && !isRoute(e) || len(dialect.Items(statements)) > 0 {
+		if !decode.IsText(prompt) || key == "" && !isRoute(e) || len(dialect.Items(statements)) > 0 || hasCheck(e) {
 			return false
 		}
 		found = true
 	}
 	return found
+}
+
+// checkKey matches keys of checks of skill evals.
+var checkKey = text.Pattern(`^(output_|file_)?(not_)?(contains(_all|_any)?|exists|matches|regex)$|^(must|should|never|do|does)_`)
+
+// hasCheck reports whether an entry is also a case of skill evals, because it checks the answer.
+func hasCheck(e *yaml.Node) bool {
+	return slices.ContainsFunc(dialect.Pairs(e), func(p decode.Pair) bool {
+		return !known(p.Key.Value) && !decode.IsNull(p.Value) && checkKey().MatchString(dialect.Snake(p.Key.Value))
+	})
 }
 
 // isBlank reports whether an entry has no query, and no key that other cases have in place of one.

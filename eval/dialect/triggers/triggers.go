@@ -198,7 +198,7 @@ func translate(t *dialect.Translation) {
 	suite := dialect.NewMap(tr.root)
 	at := tr.findSkill()
 	name := tr.skill
-	tr.isSkill = SkillNames(t, name)
+	tr.isSkill = t.SkillNames(name)
 	var places []string // of the skills that agents get besides the skill of the file
 	label := false
 	if tr.namesSkills() {
@@ -272,6 +272,11 @@ func (tr *translator) besideSkill() string {
 	}
 	root := decode.ParseJSON(file, file, data, &decode.Findings{}).Root
 	return dialect.TextOf(decode.Lookup(root, "skill_name"))
+}
+
+// isNone reports whether the value with which an entry names a skill means no skill.
+func (tr *translator) isNone(n *yaml.Node) bool {
+	return dialect.NamesNoSkill(n) && !tr.isSkill(n.Value)
 }
 
 func setOf(keys []string) map[string]bool {
@@ -388,7 +393,7 @@ func (tr *translator) choicesOf(e, owner *yaml.Node) []choice {
 // routes returns the skills of a list: those that are right, and those that are wrong.
 func (tr *translator) routes(names *yaml.Node) (right, wrong []*yaml.Node) {
 	for _, name := range dialect.Items(names) {
-		switch r := ReadRoute(name, tr.isSkill); {
+		switch r := dialect.ReadRoute(name, tr.isSkill); {
 		case r.Skill == nil:
 		case r.Should:
 			right = append(right, r.Skill)
@@ -465,7 +470,7 @@ func (tr *translator) choiceOf(e, owner *yaml.Node) (c choice, ok bool) {
 		subject = cmp.Or(subject, owner)
 	case decode.IsNull(sign): // no skill is expected
 	case decode.IsText(sign) && sign.Value != "":
-		r := ReadRoute(sign, tr.isSkill)
+		r := dialect.ReadRoute(sign, tr.isSkill)
 		if c.should, c.skill = r.Should, r.Skill; !r.Should && r.Skill != nil {
 			subject = r.Skill
 		}

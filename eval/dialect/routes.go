@@ -1,4 +1,4 @@
-package triggers
+package dialect
 
 import (
 	"slices"
@@ -7,7 +7,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
-	"waza/eval/dialect"
 	"waza/eval/text"
 )
 
@@ -31,31 +30,28 @@ func ReadRoute(n *yaml.Node, isSkill func(name string) bool) Route {
 	case decode.IsNull(n):
 		return Route{}
 	case !decode.IsText(n):
-		if should, ok := dialect.TriggerSign(n); ok {
+		if should, ok := TriggerSign(n); ok {
 			return Route{Should: should}
 		}
 	case isSkill(n.Value):
-	case isNone(n):
+	case NamesNoSkill(n):
 		return Route{}
 	default:
 		if m := notSkill().FindStringSubmatch(n.Value); m != nil {
-			return Route{Skill: dialect.Scalar(n, m[1])}
+			return Route{Skill: Scalar(n, m[1])}
 		}
 	}
-	return Route{Skill: dialect.Scalar(n, n.Value), Should: true}
+	return Route{Skill: Scalar(n, n.Value), Should: true}
 }
 
-// isNone reports whether a value that names a skill means no skill.
-func isNone(n *yaml.Node) bool {
+// NamesNoSkill reports whether a value in the place of the name of a skill is a word for no skill.
+func NamesNoSkill(n *yaml.Node) bool {
 	return slices.Contains([]string{"none", "null", "false", "no skill", "no_skill", "no-skill"}, strings.ToLower(n.Value))
 }
 
-// isNone reports whether the value with which an entry names a skill means no skill.
-func (tr *translator) isNone(n *yaml.Node) bool { return isNone(n) && !tr.isSkill(n.Value) }
-
 // SkillNames returns a function that reports whether a name is that of a skill: the one of the file, or one of the
 // repository. It reads the repository at its first call.
-func SkillNames(t *dialect.Translation, own string) func(name string) bool {
+func (t *Translation) SkillNames(own string) func(name string) bool {
 	var names []string
 	return func(name string) bool {
 		if name == own {
