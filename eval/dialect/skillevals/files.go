@@ -92,7 +92,7 @@ var pathLike = text.Pattern(`^[^\s<>|*?"]*[^\s<>|*?"/.]\.[A-Za-z][A-Za-z0-9]{0,7
 // case, because no definition says how an agent would get it.
 func (c *caseTranslator) addInput() *yaml.Node {
 	n := c.get("input")
-	if n == nil || n.Kind == yaml.ScalarNode && (n.Value == "" || n.Value == textIn(c.node, "prompt")) {
+	if n == nil || n.Kind == yaml.ScalarNode && (n.Value == "" || n.Value == textIn(c.node, c.promptKey)) {
 		return nil
 	}
 	items := dialect.Items(n)
@@ -133,9 +133,20 @@ func (c *caseTranslator) fixtures() (values []*yaml.Node) {
 			continue
 		}
 		c.read[key] = true
+		if slices.ContainsFunc(dialect.Items(list), c.hasAnswers) {
+			c.Reportf(c.Source, list, decode.Warning, decode.CodeNoEffect, "%s has no effect, because the folder contains this file with the expected answers", key)
+			continue
+		}
 		values = append(values, list)
 	}
 	return values
+}
+
+// hasAnswers reports whether a name is that of a folder that contains the file of the suite.
+func (c *caseTranslator) hasAnswers(n *yaml.Node) bool {
+	found, _ := c.find(n.Value)
+	rel, err := filepath.Rel(found, c.Source.Path)
+	return found != "" && err == nil && filepath.IsLocal(rel)
 }
 
 // addFiles sets the files of the workspace. It returns their names for the prompt.
@@ -147,7 +158,7 @@ func (c *caseTranslator) addFiles() (names []string) {
 	for _, n := range c.fixtures() {
 		names = append(names, c.filesOf(n, list)...)
 	}
-	if c.get("prompt") != nil {
+	if c.get("prompt") != nil || c.promptKey != "" && c.promptKey != "input" {
 		names = append(names, c.filesOf(c.addInput(), list)...)
 	}
 	if len(list.Content) > 0 {

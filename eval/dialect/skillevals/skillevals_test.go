@@ -14,7 +14,10 @@ import (
 	"waza/eval/files"
 )
 
-func isSuite(path string) bool { return filepath.Base(path) == "evals.json" }
+func isSuite(path string) bool {
+	base := filepath.Base(path)
+	return base == "evals.json" || base == "evals.yaml" || base == "evals.yml"
+}
 
 func TestShapes(t *testing.T) {
 	t.Parallel()

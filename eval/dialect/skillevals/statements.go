@@ -8,11 +8,13 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
 	"waza/eval/decode"
 	"waza/eval/dialect"
+	"waza/eval/pattern"
 	"waza/eval/text"
 )
 
@@ -20,9 +22,10 @@ import (
 type statementKey struct {
 	name   string
 	prefix string // of items that are fragments instead of sentences
-	absent bool   // the statement passes if the result lacks the thing
 	path   string // the keys of maps above the items, with ", " after each
 	kind   string // the type of items without a type that are patterns; empty if items are statements
+	label  string // of items without one
+	sense
 }
 
 // statementKeys are the names that authors gave to lists of statements. Both definitions mean the
@@ -55,38 +58,38 @@ var statementKeys = []statementKey{
 	{name: "should_mention", prefix: "The result mentions: "},
 	{name: "must_match", kind: "regex"},
 	{name: "should_match", kind: "regex"},
-	{name: "must_not_match", kind: "regex", absent: true},
-	{name: "should_not_match", kind: "regex", absent: true},
+	{name: "must_not_match", kind: "regex", sense: lacks},
+	{name: "should_not_match", kind: "regex", sense: lacks},
 	{name: "must_contain", prefix: "The result contains: "},
 	{name: "should_contain", prefix: "The result contains: "},
 	{name: "expected_topics", prefix: "The result covers: "},
 	{name: "focus", prefix: "The result covers: "},
 	{name: "expected_sections", prefix: "The result has the section: "},
 	{name: "expected_patterns", prefix: "The result matches the pattern: "},
-	{name: "anti_expectations", absent: true},
-	{name: "must_not", absent: true},
-	{name: "must_not_include", absent: true},
-	{name: "must_not_contain", prefix: "The result contains: ", absent: true},
-	{name: "should_not_contain", prefix: "The result contains: ", absent: true},
-	{name: "must_not_have", absent: true},
-	{name: "must_not_do", absent: true},
-	{name: "forbidden", absent: true},
-	{name: "forbidden_behavior", absent: true},
-	{name: "forbidden_behaviors", absent: true},
-	{name: "fail", absent: true},
-	{name: "should_not_include", absent: true},
-	{name: "flags_to_avoid", absent: true},
-	{name: "avoid_behaviors", absent: true},
-	{name: "must_avoid", absent: true},
-	{name: "should_avoid", absent: true},
-	{name: "must_not_mention", prefix: "The result mentions: ", absent: true},
-	{name: "should_not_mention", prefix: "The result mentions: ", absent: true},
-	{name: "red_flags", absent: true},
-	{name: "anti_patterns", absent: true},
-	{name: "fail_if", absent: true},
-	{name: "failure_conditions", absent: true},
-	{name: "negative_assertions", absent: true},
-	{name: "negative_expectations", absent: true},
+	{name: "anti_expectations", sense: forbids},
+	{name: "must_not", sense: forbids},
+	{name: "must_not_include", sense: lacks},
+	{name: "must_not_contain", prefix: "The result contains: ", sense: lacks},
+	{name: "should_not_contain", prefix: "The result contains: ", sense: lacks},
+	{name: "must_not_have", sense: lacks},
+	{name: "must_not_do", sense: forbids},
+	{name: "forbidden", sense: forbids},
+	{name: "forbidden_behavior", sense: forbids},
+	{name: "forbidden_behaviors", sense: forbids},
+	{name: "fail", sense: fails},
+	{name: "should_not_include", sense: lacks},
+	{name: "flags_to_avoid", sense: lacks},
+	{name: "avoid_behaviors", sense: forbids},
+	{name: "must_avoid", sense: forbids},
+	{name: "should_avoid", sense: forbids},
+	{name: "must_not_mention", prefix: "The result mentions: ", sense: lacks},
+	{name: "should_not_mention", prefix: "The result mentions: ", sense: lacks},
+	{name: "red_flags", sense: lacks},
+	{name: "anti_patterns", sense: lacks},
+	{name: "fail_if", sense: fails},
+	{name: "failure_conditions", sense: fails},
+	{name: "negative_assertions", sense: forbids},
+	{name: "negative_expectations", sense: forbids},
 }
 
 // labelsOfItems are keys of items of statements that describe them to people.
@@ -105,16 +108,20 @@ var kinds = []string{
 	"file_exists", "file_not_exists", "file_contains", "file_not_contains", "file_matches", "file_not_matches",
 }
 
-// kindOf returns the name of a type in [kinds]; other names are returned as they are.
-func kindOf(name string) string { return strings.ReplaceAll(name, "-", "_") }
+// kindOf returns the name of a type in [kinds]; other names are returned in snake_case.
+func kindOf(name string) string { return dialect.Snake(name) }
 
 // typeAliases are other names of types.
 var typeAliases = map[string]string{
-	"regex_match": "regex", "regexp": "regex", "matches_regex": "regex", "not_regex_match": "not_regex", "regex_not_match": "not_regex",
-	"includes": "contains", "string_contains": "contains", "text_contains": "contains", "contains_text": "contains",
-	"excludes": "not_contains", "not_includes": "not_contains", "does_not_contain": "not_contains", "absent": "not_contains",
+	"regex_match": "regex", "regexp": "regex", "matches_regex": "regex", "match": "regex",
+	"not_regex_match": "not_regex", "regex_not_match": "not_regex", "not_regexp": "not_regex", "not_match": "not_regex",
+	"includes": "contains", "include": "contains", "contain": "contains", "string_contains": "contains", "text_contains": "contains", "contains_text": "contains",
+	"excludes": "not_contains", "not_includes": "not_contains", "not_include": "not_contains", "not_contain": "not_contains", "absent": "not_contains",
 	"file_regex": "file_matches", "file_match": "file_matches", "file_regex_match": "file_matches",
 }
+
+// modal matches the verb before that of a type: must_not_contain means not_contains.
+var modal = text.Pattern(`^(?:must|should|does|do)_(not_)?(?:never_)?`)
 
 // typeOf returns the type of a check as in [kinds]; other types are returned as they are. A check of a text whose
 // target is a file is one of that file.
@@ -123,22 +130,37 @@ func typeOf(spec *yaml.Node) string {
 	if kind == "" && textIn(spec, "pattern") != "" {
 		kind = "regex"
 	}
-	if alias := typeAliases[kind]; alias != "" {
-		kind = alias
+	plain := modal().ReplaceAllString(kind, "$1")
+	if alias := typeAliases[plain]; alias != "" {
+		plain = alias
 	}
-	if fileOf(spec) == nil {
+	if !slices.Contains(kinds, plain) {
 		return kind
 	}
-	if file := ofFiles[kind]; file != "" {
-		return file
-	}
-	return kind
+	return ofSubject(plain, spec)
 }
 
 // ofFiles are the checks of files for those of texts.
 var ofFiles = map[string]string{
 	"contains": "file_contains", "not_contains": "file_not_contains", "regex": "file_matches", "matches": "file_matches",
-	"not_regex": "file_not_matches", "not_matches": "file_not_matches",
+	"not_regex": "file_not_matches", "not_matches": "file_not_matches", "contains_all": "file_contains", "contains_any": "file_contains_any",
+}
+
+// ofSubject returns a type in [kinds] for the subject of a check: the final message, or a file. It is empty if waza has
+// no such check of the subject.
+func ofSubject(kind string, spec *yaml.Node) string {
+	if target := textIn(spec, "target"); target != "" && !isMessage(target) && fileOf(spec) == nil {
+		return ""
+	}
+	if fileOf(spec) == nil || strings.HasPrefix(kind, "file_") {
+		return kind
+	}
+	return ofFiles[kind]
+}
+
+// isMessage reports whether the target of a check is the final message.
+func isMessage(target string) bool {
+	return slices.Contains([]string{"output", "response", "message", "final_message", "final_response", "answer", "result", "text", "stdout", "transcript"}, dialect.Snake(target))
 }
 
 // fileKeysOfItems are the keys of the file of a check.
@@ -146,6 +168,9 @@ var fileKeysOfItems = []string{"path", "file", "file_path", "filename"}
 
 // fileOf returns the node with the file of a check: its path, or the file of its target; nil without one.
 func fileOf(spec *yaml.Node) *yaml.Node {
+	if target := decode.Follow(decode.Lookup(spec, "target")); decode.IsText(target) && !isMessage(target.Value) && pathLike().MatchString(target.Value) {
+		return target
+	}
 	for _, n := range []*yaml.Node{spec, decode.Follow(decode.Lookup(spec, "target"))} {
 		for _, key := range fileKeysOfItems {
 			if file := decode.Follow(decode.Lookup(n, key)); decode.IsText(file) && file.Value != "" {
@@ -164,6 +189,18 @@ func (c *caseTranslator) hasStatements() bool {
 	})
 }
 
+// hasChecks reports whether a trigger test is also a case with checks.
+func (c *caseTranslator) hasChecks() bool {
+	if c.hasStatements() || c.ownChecks() != nil {
+		return true
+	}
+	return slices.ContainsFunc(dialect.Pairs(c.node), func(p decode.Pair) bool {
+		key := p.Key.Value
+		_, ok := c.otherOf(p)
+		return ok || (key == "expected_output" || key == "expected") && len(p.Value.Content) > 0
+	})
+}
+
 // graders returns the graders of a case: one per check that code can decide, and one for all
 // statements that a judge decides.
 func (c *caseTranslator) graders() []*yaml.Node {
@@ -176,12 +213,13 @@ func (c *caseTranslator) graders() []*yaml.Node {
 		}
 		c.addItems(&j, &checks, n, k)
 	}
+	before := len(c.blocked)
 	if own := c.ownChecks(); own != nil {
 		decided := c.checks(own, statementKey{})
 		for _, check := range decided {
 			checks.add(check)
 		}
-		if len(decided) == 0 {
+		if len(decided) == 0 && len(c.blocked) == before {
 			c.block(own, fmt.Sprintf("line %d: waza cannot decide the check %q", own.Line, text.Clip(dialect.Pairs(own)[0].Key.Value, 60)), "")
 		}
 	}
@@ -202,7 +240,7 @@ func (c *caseTranslator) graders() []*yaml.Node {
 		}
 		expected = nil
 	}
-	c.addOthers(&j)
+	c.addOthers(&j, &checks)
 	if len(j.list.Content) > 0 {
 		slices.SortStableFunc(j.list.Content, func(a, b *yaml.Node) int { // a file has them in two lists
 			return cmp.Compare(len(dialect.TextOf(decode.Lookup(a, "absent"))), len(dialect.TextOf(decode.Lookup(b, "absent"))))
@@ -224,46 +262,59 @@ func (c *caseTranslator) graders() []*yaml.Node {
 	return checks.list
 }
 
-// Names of keys without a definition that say how a result should be, or should not be.
+// Names of keys without a definition that say how a result should be. See [senseOf] for those that say how it should
+// not be.
 var (
-	otherKey  = text.Pattern(`^(expected?|must|should|required?)_|_(criteria|assertions|expectations|requirements|behaviou?rs?|checks)$`)
-	absentKey = text.Pattern(`^((must|should|do|does)_(not|never|avoid)|never|forbidden|avoid|disallowed|prohibited|banned|unexpected|unwanted)(_|$)|_to_avoid$`)
+	otherKey = text.Pattern(`^(expect(ed)?|must|should|required?)_|_(criteria|assertions|expectations|requirements|behaviou?rs?|checks)$`)
 	// otherUses are keys with another meaning.
-	otherUses = text.Pattern(`^(expected_output|expected_skills?|forbidden_skills?|expected_primary|should_trigger|should_not_trigger|required_tools|required_env)$`)
+	otherUses = text.Pattern(`^(expected_output|expect(ed)?_skills?|forbidden_skills?|expected_primary|expect(ed)?_trigger|should_(not_)?(trigger|activate)|required_tools|required_env)$`)
 )
+
+// otherOf returns a key of a case that no definition describes and that says how the result should be. ok is false for
+// others.
+func (c *caseTranslator) otherOf(p decode.Pair) (k statementKey, ok bool) {
+	name := dialect.Snake(p.Key.Value)
+	if c.read[p.Key.Value] || otherUses().MatchString(name) || decode.IsNull(p.Value) {
+		return k, false
+	}
+	if k, ok = (statementKey{}).below(p.Key.Value); !ok || strings.HasPrefix(name, "not_") && k.sense == together {
+		k = statementKey{name: p.Key.Value, prefix: fits(p.Key.Value)}
+		return k, otherKey().MatchString(name)
+	}
+	return k, true
+}
 
 // addOthers lets the judge decide keys that no definition describes, by their texts. Without it, the case would pass
 // whatever they say.
-func (c *caseTranslator) addOthers(j *judged) {
+func (c *caseTranslator) addOthers(j *judged, checks *checkList) {
 	for _, p := range dialect.Pairs(c.node) {
-		key, value := p.Key.Value, decode.Follow(p.Value)
-		name := dialect.Snake(key)
-		absent := absentKey().MatchString(name)
-		if c.read[key] || !absent && !otherKey().MatchString(name) || otherUses().MatchString(name) || decode.IsNull(value) {
+		k, ok := c.otherOf(p)
+		if !ok {
 			continue
 		}
+		key, value := p.Key.Value, p.Value
 		items := dialect.Items(value)
 		if value.Kind == yaml.ScalarNode {
 			items = []*yaml.Node{value}
 		}
-		if texts := textsOf(value); anyOfKey().MatchString(name) && len(texts.Content) > 0 && len(texts.Content) == len(items) {
-			items = []*yaml.Node{oneOfTexts(texts)}
-		}
-		for _, item := range items {
-			if texts := textsOf(item); item.Kind == yaml.SequenceNode && len(texts.Content) > 0 {
-				item = oneOfTexts(texts)
-			}
-			if item.Kind == yaml.ScalarNode {
-				item = dialect.Scalar(item, dialect.TextOf(item))
-			}
-			if absent && !isBool(item) { // without the key, which would be a second negation
-				c.addStatement(j, item, key, statementKey{name: key, absent: true})
-				continue
-			}
-			c.addStatement(j, item, "", statementKey{name: key, prefix: fmt.Sprintf("The result fits %q: ", key)})
-		}
-		if len(items) == 0 { // warnUnknown reports it
+		switch {
+		case k.sense != plain:
+			c.addItems(j, checks, value, k)
+		case len(items) == 0: // warnUnknown reports it
 			continue
+		default:
+			if texts := textsOf(value); anyOfKey().MatchString(dialect.Snake(key)) && len(texts.Content) > 0 && len(texts.Content) == len(items) {
+				items = []*yaml.Node{oneOfTexts(texts)}
+			}
+			for _, item := range items {
+				if texts := textsOf(item); item.Kind == yaml.SequenceNode && len(texts.Content) > 0 {
+					item = oneOfTexts(texts)
+				}
+				if item.Kind == yaml.ScalarNode {
+					item = dialect.Scalar(item, dialect.TextOf(item))
+				}
+				c.addStatement(j, item, "", k)
+			}
 		}
 		c.read[key] = true
 		if !c.unknown[key] {
@@ -272,10 +323,6 @@ func (c *caseTranslator) addOthers(j *judged) {
 				"key %q is unknown in skill evals; a judge decides whether the result fits it", text.Clip(key, 60))
 		}
 	}
-}
-
-func isBool(n *yaml.Node) bool {
-	return n.Kind == yaml.ScalarNode && (n.Value == "true" || n.Value == "false")
 }
 
 // statementsName is the name of the grader of all statements of a case.
@@ -334,42 +381,105 @@ func (j *judged) add(at *yaml.Node, statement, label string, absent bool) {
 
 // addItems adds the items of a list of statements: a list, a map of them by their labels, or a single one.
 func (c *caseTranslator) addItems(j *judged, checks *checkList, n *yaml.Node, k statementKey) {
-	if n.Kind == yaml.SequenceNode {
+	switch {
+	case !c.count(n):
+	case k.sense == together:
+		c.addTogether(j, n, k)
+	case n.Kind == yaml.SequenceNode:
+		if texts := textsOf(n); anyOfKey().MatchString(dialect.Snake(k.name)) && len(texts.Content) > 0 && len(texts.Content) == len(n.Content) {
+			c.addItem(j, checks, texts, k.label, k)
+			return
+		}
 		for _, item := range dialect.Items(n) {
-			c.addItem(j, checks, item, "", k)
+			c.addItem(j, checks, item, k.label, k)
 		}
+	case n.Kind != yaml.MappingNode || isItem(n):
+		c.addItem(j, checks, n, k.label, k)
+	default:
+		for _, p := range dialect.Pairs(n) {
+			c.addPair(j, checks, p, k)
+		}
+	}
+}
+
+// addPair adds a value of a map of statements.
+func (c *caseTranslator) addPair(j *judged, checks *checkList, p decode.Pair, k statementKey) {
+	v := p.Value
+	of, isKey := k.below(p.Key.Value)
+	switch {
+	case isKey && of.sense == unclear:
+		c.block(v, fmt.Sprintf("line %d: %s below %s can mean both that the result should be so and that it should not", v.Line, text.Clip(p.Key.Value, 60), k.name), "")
+	case isKey && (of.sense == together || v.Kind != yaml.ScalarNode && (v.Kind == yaml.SequenceNode || !isItem(v))):
+		c.addItems(j, checks, v, of)
+	case anyOfKey().MatchString(dialect.Snake(p.Key.Value)) && v.Kind == yaml.SequenceNode:
+		c.addOneOf(j, checks, v, k)
+	case v.Kind == yaml.SequenceNode:
+		if hasFragments(v) && !isAllOf(p.Key.Value) {
+			of.prefix += k.path + p.Key.Value + ": "
+		}
+		c.addItems(j, checks, v, of)
+	case v.Kind == yaml.MappingNode && !isItem(v):
+		of.path += p.Key.Value + ", "
+		c.addItems(j, checks, v, of)
+	case !isKey && k.kind == "" && v.Kind == yaml.ScalarNode && !decode.IsNull(v) && (!decode.IsText(v) || isFragment(v)):
+		// The key is a part of the statement: {"format": "html", "has_tests": true}.
+		c.addItem(j, checks, dialect.Scalar(v, k.path+p.Key.Value+": "+v.Value), "", of)
+	case v.Kind == yaml.MappingNode || decode.IsText(v) || decode.IsNull(v) || isKey && of.label != "":
+		c.addItem(j, checks, v, p.Key.Value, of)
+	default:
+		c.block(v, fmt.Sprintf("line %d: %s has the value %s, which waza cannot check", v.Line, text.Clip(p.Key.Value, 60), decode.Describe(v)), "")
+	}
+}
+
+// addOneOf adds a list of which one item is enough.
+func (c *caseTranslator) addOneOf(j *judged, checks *checkList, list *yaml.Node, k statementKey) {
+	if texts := textsOf(list); len(texts.Content) == len(list.Content) && len(texts.Content) > 0 {
+		c.addItem(j, checks, texts, "", k)
 		return
 	}
-	if n.Kind != yaml.MappingNode || isItem(n) {
-		c.addItem(j, checks, n, "", k)
-		return
+	c.block(list, fmt.Sprintf("line %d: waza can decide one of several only for texts", list.Line), "")
+}
+
+// isAllOf reports whether a key only says that all items of its list count.
+func isAllOf(key string) bool { return slices.Contains([]string{"all", "all_of"}, dialect.Snake(key)) }
+
+// addTogether lets the judge read keys and values together, because neither says alone what the result should be.
+func (c *caseTranslator) addTogether(j *judged, n *yaml.Node, k statementKey) {
+	items := dialect.Items(n)
+	if n.Kind != yaml.SequenceNode {
+		items = []*yaml.Node{n}
 	}
-	for _, p := range dialect.Pairs(n) {
-		of, isKey := k, false
-		if i := slices.IndexFunc(statementKeys, func(known statementKey) bool { return known.name == p.Key.Value }); i >= 0 {
-			of, isKey = statementKeys[i], true
-			of.absent, of.path = of.absent != k.absent, k.path
-		}
-		switch v := p.Value; {
-		case v.Kind == yaml.SequenceNode:
-			if !isKey && hasFragments(v) {
-				of.prefix += k.path + p.Key.Value + ": "
-			}
-			c.addItems(j, checks, v, of)
-		case v.Kind == yaml.MappingNode && !isItem(v):
-			if !isKey {
-				of.path += p.Key.Value + ", "
-			}
-			c.addItems(j, checks, v, of)
-		case !isKey && v.Kind == yaml.ScalarNode && !decode.IsNull(v) && (!decode.IsText(v) || isFragment(v)):
-			// The key is a part of the statement: {"format": "html", "has_tests": true}.
-			c.addItem(j, checks, dialect.Scalar(v, k.path+p.Key.Value+": "+v.Value), "", of)
-		case v.Kind == yaml.MappingNode || decode.IsText(v) || decode.IsNull(v):
-			c.addItem(j, checks, v, p.Key.Value, of)
+	for _, item := range items {
+		switch shown, err := asJSON(item); {
+		case decode.IsNull(item) || len(item.Content) == 0 && item.Value == "":
+		case item.Kind == yaml.ScalarNode:
+			j.add(item, k.prefix+item.Value, "", false)
+		case err != nil:
+			c.block(item, fmt.Sprintf("line %d: waza cannot read %s: %v", item.Line, k.name, err), "")
 		default:
-			c.block(v, fmt.Sprintf("line %d: %s has the value %s, which waza cannot check", v.Line, text.Clip(p.Key.Value, 60), decode.Describe(v)), "")
+			j.add(item, k.prefix+shown, "", false)
 		}
 	}
+}
+
+func asJSON(n *yaml.Node) (string, error) {
+	var value any
+	if err := n.Decode(&value); err != nil {
+		return "", err
+	}
+	data, err := json.Marshal(value)
+	return string(data), err
+}
+
+// maxItems limits the statements of a file, because aliases of YAML can expand a short text without end.
+const maxItems = 100_000
+
+// count counts an item, and reports whether the file has not too many of them.
+func (tr *translator) count(n *yaml.Node) bool {
+	if tr.items++; tr.items == maxItems {
+		tr.Reportf(tr.Source, n, decode.Error, decode.CodeInvalidValue, "the file has more than %d statements; remove some of them, or aliases that repeat them", maxItems)
+	}
+	return tr.items < maxItems
 }
 
 // isFragment reports whether a text says too little to be a statement.
@@ -382,21 +492,91 @@ func hasFragments(list *yaml.Node) bool {
 
 // isItem reports whether a map is one statement or check, not a map of them.
 func isItem(n *yaml.Node) bool {
-	return slices.ContainsFunc(dialect.Pairs(n), func(p decode.Pair) bool {
+	pairs := dialect.Pairs(n)
+	return len(pairs) == 0 || slices.ContainsFunc(pairs, func(p decode.Pair) bool {
 		key := p.Key.Value
-		return (slices.Contains(textKeys, key) || key == "name") && decode.IsText(p.Value) ||
-			slices.Contains([]string{"check", "type", "groups"}, key) || slices.Contains(kinds, kindOf(key))
-	}) || len(n.Content) == 0
+		return slices.Contains(textKeys, key) && decode.IsText(p.Value) || slices.Contains([]string{"check", "groups"}, key) || slices.Contains(kinds, kindOf(key))
+	}) || slices.Contains(kinds, typeOf(n)) || hasAny(n, []string{"name", "type"}) && !slices.ContainsFunc(pairs, func(p decode.Pair) bool {
+		// Both keys can also describe a thing, such as {"type": "A4", "format": "PDF"}.
+		return !slices.Contains(itemKeys(), p.Key.Value) && !isSign(p) && !isPart(n, p)
+	})
+}
+
+// itemKeys are the keys of an item besides those with the names of types.
+var itemKeys = sync.OnceValue(func() []string {
+	return slices.Concat(labelsOfItems, textKeys, valueKeys, optionKeys, leftOutKeys, enabledKeys, fileKeysOfItems,
+		[]string{"name", "id", "dimension", "cmd", "type", "groups", "forbidden", "points", "target"})
+})
+
+// isPart reports whether a key of an item has statements of its own. The key forbidden of a check with groups is a
+// part of that check.
+func isPart(item *yaml.Node, p decode.Pair) bool {
+	key := p.Key.Value
+	switch k, ok := (statementKey{}).below(key); {
+	case decode.IsNull(p.Value) || isSign(p) || slices.Contains(kinds, kindOf(key)) || p.Value.Kind == yaml.ScalarNode && k.sense == plain:
+		return false
+	case key == "forbidden":
+		return !hasAny(item, []string{"id", "points", "groups"})
+	case slices.Contains(textKeys, key):
+		return p.Value.Kind == yaml.SequenceNode && ok
+	default:
+		return ok
+	}
+}
+
+// addParts adds the statements that an item has in keys of its own. It returns the rest of the item; nil if that states
+// nothing.
+func (c *caseTranslator) addParts(j *judged, checks *checkList, item *yaml.Node, k statementKey) *yaml.Node {
+	rest := dialect.NewMap(item)
+	says := false
+	for _, p := range dialect.Pairs(item) {
+		if isPart(item, p) {
+			c.addPair(j, checks, p, k)
+			continue
+		}
+		rest.Node.Content = append(rest.Node.Content, p.Key, p.Value)
+		key := p.Key.Value
+		says = says || slices.Contains(kinds, kindOf(key)) || slices.Contains(slices.Concat(textKeys, valueKeys, []string{"type", "cmd", "groups", "forbidden"}), key)
+	}
+	switch {
+	case len(rest.Node.Content) == len(item.Content):
+		return item
+	case says:
+		return rest.Node
+	}
+	c.warnUnknownOfItem(rest.Node)
+	return nil
 }
 
 // addItem adds one item: checks that code decides, or else a statement.
 func (c *caseTranslator) addItem(j *judged, checks *checkList, item *yaml.Node, label string, k statementKey) {
-	if c.isLeftOut(item) {
+	if !c.count(item) || c.isLeftOut(item) {
 		return
 	}
-	item = withKind(item, k.kind)
-	if texts := textsOf(item); item.Kind == yaml.SequenceNode && len(texts.Content) > 0 {
-		item = oneOfTexts(texts) // ["a", "b"] among texts means one of them
+	if item.Kind == yaml.MappingNode {
+		if item = c.addParts(j, checks, item, k); item == nil {
+			return
+		}
+	}
+	if texts := textsOf(item); item.Kind == yaml.SequenceNode && len(texts.Content) > 0 { // among texts, it means one of them
+		if len(texts.Content) < len(item.Content) {
+			c.block(item, fmt.Sprintf("line %d: waza can decide one of several only for texts", item.Line), "")
+			return
+		}
+		if item = oneOfTexts(texts); k.kind != "" {
+			one, ok := oneOfPatterns(texts)
+			if !ok {
+				c.block(item, fmt.Sprintf("line %d: the patterns of which one is enough have different flags", item.Line), "")
+				return
+			}
+			item = one
+		}
+	}
+	item = withKind(item, k.kind, label)
+	before := len(c.blocked)
+	k, item = c.signed(item, k)
+	if len(c.blocked) > before {
+		return
 	}
 	decided := c.checks(item, k)
 	for _, check := range decided {
@@ -405,14 +585,46 @@ func (c *caseTranslator) addItem(j *judged, checks *checkList, item *yaml.Node, 
 	if item.Kind == yaml.MappingNode {
 		c.warnUnknownOfItem(item)
 	}
-	if len(decided) == 0 || len(undecidedKeys(item)) > 0 {
+	if len(c.blocked) == before && (len(decided) == 0 || len(undecidedKeys(item)) > 0) {
 		c.addStatement(j, item, label, k)
 	}
 }
 
+// signed returns the key of an item for which the type or a flag of the item can change the sense.
+func (c *caseTranslator) signed(item *yaml.Node, k statementKey) (statementKey, *yaml.Node) {
+	if item.Kind != yaml.MappingNode {
+		return k, item
+	}
+	spec := cmp.Or(checkOf(item), item)
+	kind := typeOf(spec)
+	if of, ok := (statementKey{path: k.path}).below(kind); ok && of.sense != plain && !slices.Contains(kinds, kind) {
+		switch {
+		case k.sense == fails:
+			c.block(item, fmt.Sprintf("line %d: the type %q below %s can mean both that the result should be so and that it should not", item.Line, text.Clip(kind, 60), k.name), "")
+		case of.sense == lacks: // its value can also be a sentence
+			of.sense = forbids
+			k = of
+		default:
+			k = of
+		}
+	}
+	flag := flagOf(item)
+	if flag == "" && spec != item {
+		flag = flagOf(spec)
+	}
+	switch {
+	case flag == "":
+	case k.sense == fails || flag == "negative" || strings.Contains("_"+kind, "_not_") || k.sense == together:
+		c.block(item, fmt.Sprintf("line %d: %s of this check can mean both that the result should be so and that it should not", item.Line, flag), "")
+	case k.sense == plain:
+		k.sense, k.name = forbids, flag
+	}
+	return k, item
+}
+
 // withKind returns an item whose type is given by its key: a text is the value of the check. Others are returned as
 // they are.
-func withKind(item *yaml.Node, kind string) *yaml.Node {
+func withKind(item *yaml.Node, kind, label string) *yaml.Node {
 	switch {
 	case kind == "":
 		return item
@@ -420,6 +632,9 @@ func withKind(item *yaml.Node, kind string) *yaml.Node {
 		m := dialect.NewMap(item)
 		m.Set("type", dialect.Scalar(item, kind))
 		m.Set("pattern", item)
+		if label != "" {
+			m.Set("name", dialect.Scalar(item, label))
+		}
 		return m.Node
 	case item.Kind == yaml.MappingNode && decode.Lookup(item, "type") == nil:
 		m := dialect.NewMap(item)
@@ -431,7 +646,7 @@ func withKind(item *yaml.Node, kind string) *yaml.Node {
 }
 
 // anyOfKey matches keys of which one item is enough.
-var anyOfKey = text.Pattern(`_(any|either|one)(_of)?$`)
+var anyOfKey = text.Pattern(`(^|_)(any|either|one)_of$|_(any|either|one)$|^(any|either)$`)
 
 // oneOfTexts returns the words for one of several texts.
 func oneOfTexts(list *yaml.Node) *yaml.Node {
@@ -442,28 +657,64 @@ func oneOfTexts(list *yaml.Node) *yaml.Node {
 	return dialect.Scalar(list, strings.Join(texts, " or "))
 }
 
-// leftOutKeys are keys of items that their authors do not check any more.
-var leftOutKeys = []string{"retired", "skip", "skipped", "disabled", "deprecated"}
+// leadingFlags matches the flags of a pattern, which count only at its start.
+var leadingFlags = text.Pattern(`^(?:\(\?[a-z]+\))*`)
+
+// oneOfPatterns returns a pattern that matches what one of several matches. ok is false if their flags differ.
+func oneOfPatterns(list *yaml.Node) (one *yaml.Node, ok bool) {
+	var parts []string
+	flags := ""
+	for i, n := range dialect.Items(list) {
+		own := leadingFlags().FindString(n.Value)
+		if i > 0 && own != flags {
+			return nil, false
+		}
+		flags = own
+		parts = append(parts, "(?:"+strings.TrimPrefix(n.Value, own)+")")
+	}
+	return dialect.Scalar(list, flags+strings.Join(parts, "|")), true
+}
+
+// leftOutKeys are keys of items and cases that their authors do not check any more. enabledKeys say the opposite.
+var (
+	leftOutKeys = []string{"retired", "skip", "skipped", "disabled", "deprecated"}
+	enabledKeys = []string{"enabled"}
+)
+
+// leftOutBy returns the key with which the author of an item or a case left it out; nil for others.
+func leftOutBy(item *yaml.Node) *yaml.Node {
+	for _, key := range leftOutKeys {
+		k, n := decode.LookupPair(item, key)
+		if n = decode.Follow(n); n == nil || decode.IsNull(n) || n.Kind != yaml.ScalarNode || n.Value == "" {
+			continue
+		}
+		if is, ok := boolOf(n); is || !ok { // a text is a reason
+			return k
+		}
+	}
+	for _, key := range enabledKeys {
+		k, n := decode.LookupPair(item, key)
+		if is, ok := boolOf(n); ok && !is {
+			return k
+		}
+	}
+	return nil
+}
 
 // isLeftOut reports whether the author of an item left it out, and warns.
 func (c *caseTranslator) isLeftOut(item *yaml.Node) bool {
-	for _, key := range leftOutKeys {
-		n := decode.Follow(decode.Lookup(item, key))
-		if n == nil || decode.IsNull(n) || n.Kind != yaml.ScalarNode || n.Value == "" || n.Value == "false" {
-			continue
-		}
-		c.Reportf(c.Source, n, decode.Warning, decode.CodeNoEffect, "this check is left out, because its key %s says so", key)
-		return true
+	key := leftOutBy(item)
+	if key != nil {
+		c.Reportf(c.Source, decode.Lookup(item, key.Value), decode.Warning, decode.CodeNoEffect, "this check is left out, because its key %s says so", key.Value)
 	}
-	return false
+	return key != nil
 }
 
 // warnUnknownOfItem reports keys of an item that have no effect.
 func (c *caseTranslator) warnUnknownOfItem(item *yaml.Node) {
-	known := slices.Concat(labelsOfItems, textKeys, valueKeys, optionKeys, leftOutKeys, fileKeysOfItems,
-		[]string{"name", "id", "dimension", "cmd", "type", "groups", "forbidden", "points", "target"})
+	known := slices.Clone(itemKeys())
 	for _, p := range dialect.Pairs(item) {
-		if slices.Contains(kinds, kindOf(p.Key.Value)) {
+		if slices.Contains(kinds, kindOf(p.Key.Value)) || isSign(p) {
 			known = append(known, p.Key.Value)
 		}
 	}
@@ -480,9 +731,10 @@ func checkOf(item *yaml.Node) *yaml.Node {
 
 // undecidedKeys returns the keys of an item's own check that code does not read.
 func undecidedKeys(item *yaml.Node) (keys []string) {
-	known := slices.Concat(labelsOfItems, valueKeys, optionKeys, fileKeysOfItems, []string{"name", "id", "type", "description", "groups", "forbidden", "points", "target"})
+	known := slices.Concat(labelsOfItems, valueKeys, optionKeys, fileKeysOfItems,
+		[]string{"name", "id", "type", "description", "groups", "forbidden", "points", "target"})
 	for _, p := range dialect.Pairs(checkOf(item)) {
-		if key := p.Key.Value; !slices.Contains(known, key) && !slices.Contains(kinds, kindOf(key)) {
+		if key := p.Key.Value; !slices.Contains(known, key) && !slices.Contains(kinds, kindOf(key)) && !isSign(p) {
 			keys = append(keys, key)
 		}
 	}
@@ -506,7 +758,11 @@ func details(item *yaml.Node) string {
 		if len(values) == 0 {
 			return ""
 		}
-		options = map[string]any{firstOf(textIn(item, "type"), "values"): values}
+		all := map[string]any{firstOf(textIn(item, "type"), "values"): values}
+		if file := fileOf(item); file != nil {
+			all["file"] = file.Value
+		}
+		options = all
 	}
 	encoded, err := json.Marshal(options)
 	if err != nil {
@@ -544,7 +800,14 @@ func (c *caseTranslator) addStatement(j *judged, item *yaml.Node, label string, 
 	if label == statement {
 		label = ""
 	}
+	if kind != "" && typeOf(item) == "" && statement == textIn(item, "text") && slices.ContainsFunc(dialect.Items(valuesOf(item)), func(n *yaml.Node) bool { return n.Value == statement }) {
+		statement = "" // it is the value of a check, not a description of it
+	}
 	if item.Kind == yaml.ScalarNode && !decode.IsText(item) && !decode.IsNull(item) && k.prefix == "" {
+		if k.label != "" && k.isNegative() { // such as never_mention: true
+			j.add(item, fits(k.path+k.name)+item.Value, "", false)
+			return
+		}
 		c.block(item, fmt.Sprintf("line %d: %s has the item %s", item.Line, k.name, decode.Describe(item)), "")
 		return
 	}
@@ -559,7 +822,12 @@ func (c *caseTranslator) addStatement(j *judged, item *yaml.Node, label string, 
 		c.block(item, reason, ", and it has no text for a judge")
 		return
 	}
-	j.add(item, k.prefix+statement, label, k.absent)
+	if k.sense == forbids && negated().MatchString(statement) {
+		// A negation below a negation can mean both, so the judge reads it with its key.
+		j.add(item, fits(k.name)+statement, label, false)
+		return
+	}
+	j.add(item, k.prefix+statement, label, k.isNegative())
 }
 
 // block blocks the case because of a check that nothing can decide. The detail is only in the finding.
@@ -608,12 +876,13 @@ func typedChecks(spec *yaml.Node) (list []typedCheck) {
 	if kind == "file_exists" || kind == "file_not_exists" {
 		values = pathsOf(spec, values)
 	}
-	if len(values.Content) > 0 && slices.Contains(kinds, kind) {
+	if len(values.Content) > 0 && (slices.Contains(kinds, kind) || kind == "file_contains_any") {
 		list = append(list, typedCheck{kind, values})
 	}
 	for _, p := range dialect.Pairs(spec) {
-		if values := textsOf(p.Value); slices.Contains(kinds, kindOf(p.Key.Value)) && len(values.Content) > 0 {
-			list = append(list, typedCheck{kindOf(p.Key.Value), values})
+		kind := kindOf(p.Key.Value)
+		if values := textsOf(p.Value); slices.Contains(kinds, kind) && len(values.Content) > 0 {
+			list = append(list, typedCheck{ofSubject(kind, spec), values})
 		}
 	}
 	return list
@@ -630,15 +899,15 @@ func (c *caseTranslator) checks(item *yaml.Node, k statementKey) (graders []*yam
 		spec = own
 	}
 	name := firstOf(textIn(item, "text"), textIn(item, "description"), dialect.TextOf(decode.Lookup(item, "id")), textIn(item, "name"))
-	if hasGroups(item, spec) && !k.absent {
-		if g := groups(item, spec, firstOf(name, "groups")); g != nil {
+	if hasGroups(item, spec) && !k.isNegative() {
+		if g := groups(item, spec, firstOf(name, "groups")); g != nil && c.compiles(spec, decode.Lookup(decode.Lookup(g, "config"), "regex_match")) {
 			return []*yaml.Node{g}
 		}
 		return nil
 	}
 	for _, typed := range typedChecks(spec) {
-		g := c.grader(item, spec, typed, name, k.absent)
-		if g == nil {
+		g := c.grader(item, spec, typed, name, k)
+		if g == nil || k.sense == together {
 			return nil
 		}
 		graders = append(graders, g)
@@ -647,73 +916,63 @@ func (c *caseTranslator) checks(item *yaml.Node, k statementKey) (graders []*yam
 }
 
 // grader returns the grader of a check, or nil if code cannot decide it.
-func (c *caseTranslator) grader(item, spec *yaml.Node, typed typedCheck, name string, absent bool) *yaml.Node {
+func (c *caseTranslator) grader(item, spec *yaml.Node, typed typedCheck, name string, k statementKey) *yaml.Node {
 	kind, values := typed.kind, typed.values
+	base := strings.Replace(strings.TrimPrefix("_"+kind, "_"), "not_", "", 1)
+	absent := k.with(base != kind)
 	config := dialect.NewMap(spec)
 	grader := "text"
-	setPatterns := func(absent bool, patterns *yaml.Node) bool {
-		flags, ok := flagsOf(spec)
-		if !ok {
-			return false
-		}
-		config.Set(option(absent, "regex_not_match", "regex_match"), withFlags(patterns, flags))
-		config.Set("syntax", dialect.Scalar(spec, "javascript"))
-		return true
+	flags, hasFlags := flagsOf(spec)
+	anyCase := ""
+	if ignoresCase(spec) {
+		anyCase = "i"
 	}
-	setTexts := func(absent bool) {
-		if ignoresCase(spec) {
-			config.Set(option(absent, "regex_not_match", "regex_match"), withFlags(quoted(values), "i"))
+	switch base {
+	case "contains", "contains_all", "output_contains":
+		if anyCase != "" {
+			config.Set(option(absent, "regex_not_match", "regex_match"), withFlags(quoted(values), anyCase))
 			config.Set("syntax", dialect.Scalar(spec, "javascript"))
-			return
+			break
 		}
 		config.Set(option(absent, "not_contains_cs", "contains_cs"), values)
 		c.hintPattern(kind, values)
-	}
-	switch kind {
-	case "contains", "contains_all", "output_contains":
-		setTexts(absent)
-	case "not_contains", "output_not_contains":
-		setTexts(!absent)
 	case "contains_any":
-		patterns := oneOf(spec, values)
-		if ignoresCase(spec) {
-			patterns = withFlags(patterns, "i")
+		config.Set(option(absent, "regex_not_match", "regex_match"), withFlags(oneOf(spec, values), anyCase))
+		if anyCase != "" {
 			config.Set("syntax", dialect.Scalar(spec, "javascript"))
 		}
-		config.Set(option(absent, "regex_not_match", "regex_match"), patterns)
 	case "regex", "matches", "output_matches":
-		if !setPatterns(absent, values) {
+		patterns := withFlags(values, flags)
+		if !hasFlags || !c.compiles(spec, patterns) {
 			return nil
 		}
-	case "not_regex", "not_matches", "output_not_matches":
-		if !setPatterns(!absent, values) {
-			return nil
-		}
+		config.Set(option(absent, "regex_not_match", "regex_match"), patterns)
+		config.Set("syntax", dialect.Scalar(spec, "javascript"))
 	case "file_exists":
 		grader = "file"
 		config.Set(option(absent, "must_not_exist", "must_exist"), values)
-	case "file_not_exists":
-		grader = "file"
-		config.Set(option(absent, "must_exist", "must_not_exist"), values)
-	case "file_contains", "file_not_contains", "file_matches", "file_not_matches":
+	case "file_contains", "file_contains_any", "file_matches":
 		file := fileOf(spec)
-		if file == nil {
+		if file == nil || !hasFlags {
 			return nil
 		}
 		grader = "file"
 		m := dialect.NewMap(spec)
 		m.Set("path", dialect.Scalar(file, file.Value))
 		patterns := values
-		if kind == "file_contains" || kind == "file_not_contains" {
+		switch base {
+		case "file_contains":
 			patterns = quoted(values)
+		case "file_contains_any":
+			patterns = oneOf(spec, values)
 		}
-		flags, ok := flagsOf(spec)
-		if !ok {
-			return nil
-		}
-		m.Set(option(absent != strings.Contains(kind, "_not_"), "must_not_match", "must_match"), withFlags(patterns, flags))
-		if strings.HasSuffix(kind, "matches") {
+		patterns = withFlags(patterns, flags)
+		m.Set(option(absent, "must_not_match", "must_match"), patterns)
+		if base != "file_contains" {
 			config.Set("syntax", dialect.Scalar(spec, "javascript"))
+			if !c.compiles(spec, patterns) {
+				return nil
+			}
 		}
 		config.Set("content_patterns", dialect.List(spec, m.Node))
 	default:
@@ -723,6 +982,17 @@ func (c *caseTranslator) grader(item, spec *yaml.Node, typed typedCheck, name st
 		name = text.Clip(kind+" "+dialect.Items(values)[0].Value, 60)
 	}
 	return named(item, name, grader, config)
+}
+
+// compiles reports whether patterns are valid. It blocks the case if one is not, because the others of the file can run.
+func (c *caseTranslator) compiles(at, patterns *yaml.Node) bool {
+	for _, p := range dialect.Items(patterns) {
+		if _, err := pattern.Compile(pattern.JavaScript, p.Value); err != nil {
+			c.block(at, fmt.Sprintf("line %d: the pattern %q is invalid: %v", at.Line, text.Clip(p.Value, 60), err), "")
+			return false
+		}
+	}
+	return true
 }
 
 // optionKeys are the keys that change how a check compares texts.

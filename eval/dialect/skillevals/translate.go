@@ -20,10 +20,12 @@ type translator struct {
 	*dialect.Translation
 	root    *yaml.Node
 	suite   dialect.Map
-	skill   string          // name; empty if it is unknown
+	skill   string // name; empty if it is unknown
+	isSkill func(name string) bool
 	places  []string        // of the files of cases
 	ids     map[string]int  // of the cases until now, with the last number that a repetition got
 	unknown map[string]bool // keys that were reported
+	items   int             // statements until now
 	needed  needed          // by each case
 	words   *yaml.Node      // the most words of an answer, or nil
 	// collection are the places of the skills that agents get if skill only labels the suite; nil otherwise.
@@ -47,16 +49,21 @@ func translate(t *dialect.Translation) {
 	tr.needed = tr.neededOf()
 	tr.words = tr.wordsOf()
 	tasks := dialect.List(tr.root)
-	triggers := newTriggers(tr.root)
+	tr.isSkill = t.SkillNames(tr.skill)
+	tests := newTriggers(tr.root)
 	for i, c := range casesOf(tr.root) {
 		if c.Kind != yaml.MappingNode {
 			tr.Reportf(t.Source, c, decode.Error, decode.CodeWrongType, "a case must be a map with a prompt, got %s", decode.Describe(c))
 			continue
 		}
+		if key := leftOutBy(c); key != nil {
+			tr.Reportf(t.Source, decode.Lookup(c, key.Value), decode.Warning, decode.CodeNoEffect, "this case is left out, because its key %s says so", key.Value)
+			continue
+		}
 		cs := &caseTranslator{translator: tr, node: c, number: i + 1, read: map[string]bool{}}
-		cs.addTrigger(&triggers)
-		cs.addExpectedSkills(&triggers)
-		if cs.isTrigger && !cs.alsoJudged && !cs.hasStatements() {
+		cs.addTrigger(&tests)
+		cs.addExpectedSkills(&tests)
+		if cs.isTrigger && !cs.alsoJudged && !cs.hasChecks() {
 			cs.warnUnknown()
 			continue
 		}
@@ -66,12 +73,12 @@ func translate(t *dialect.Translation) {
 	if len(tasks.Content) > 0 {
 		tr.suite.Set("tasks", tasks)
 	}
-	if triggers.Len() > 0 {
-		if triggers.others && tr.collection == nil {
+	if tests.Len() > 0 {
+		if tests.others && tr.collection == nil {
 			places, _ := tr.UsualSkills()
 			tr.setSkills(tr.root, places)
 		}
-		tr.suite.Set("trigger_tests", triggers.Node)
+		tr.suite.Set("trigger_tests", tests.Node)
 	}
 }
 
@@ -152,6 +159,7 @@ type caseTranslator struct {
 	isTrigger bool
 	// alsoJudged means that a trigger test is also a case for a judge, because it has an expected output.
 	alsoJudged bool
+	promptKey  string // of a prompt that is a text
 	material   string // after the prompt
 	task       dialect.Map
 	inputs     dialect.Map
@@ -177,7 +185,7 @@ func (c *caseTranslator) warnUnknown() { c.translator.warnUnknown(c.node, c.know
 
 // known returns the keys that were translated, and those that describe the case.
 func (c *caseTranslator) known() []string {
-	return slices.Concat(slices.Collect(maps.Keys(c.read)), labelKeys, caseSkillKeys)
+	return slices.Concat(slices.Collect(maps.Keys(c.read)), labelKeys, caseSkillKeys, leftOutKeys, enabledKeys)
 }
 
 // blockUnchecked blocks a case that nothing checks, because such a case would always pass. It names the keys
@@ -283,8 +291,12 @@ func (c *caseTranslator) prompt() (string, *yaml.Node) {
 			if first := c.turns(n); first != nil {
 				return dialect.TextOf(first), first
 			}
+			c.block(n, fmt.Sprintf("line %d: %s has no message of the user", n.Line, key), "")
+			return "", n
 		case decode.IsText(n):
+			c.promptKey = key
 			c.readCopies(n.Value)
+			c.readTurns(n)
 			return n.Value, n
 		}
 		c.Reportf(c.Source, n, decode.Error, decode.CodeWrongType, "%s must be a text or a list of texts, got %s", key, decode.Describe(n))
@@ -319,6 +331,22 @@ func (c *caseTranslator) readCopies(prompt string) {
 	}
 }
 
+// readTurns reads lists of messages beside a prompt: a conversation that starts with it, or else nobody knows their
+// order.
+func (c *caseTranslator) readTurns(prompt *yaml.Node) {
+	for _, key := range turnKeys {
+		n := decode.Follow(decode.Lookup(c.node, key))
+		if n == nil || n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+			continue
+		}
+		c.read[key] = true
+		if first := c.turns(n); first == nil || strings.TrimSpace(first.Value) != strings.TrimSpace(prompt.Value) {
+			c.inputs.Remove("follow_up_prompts")
+			c.block(n, fmt.Sprintf("line %d: the case has a prompt and %s that do not start with it, and waza does not know their order", n.Line, key), "")
+		}
+	}
+}
+
 // messageKeys are the keys of the text of a message.
 var messageKeys = []string{"content", "prompt", "text", "query", "input", "user", "message"}
 
@@ -329,7 +357,7 @@ func (c *caseTranslator) turns(list *yaml.Node) *yaml.Node {
 	for _, item := range dialect.Items(list) {
 		n := item
 		if item.Kind == yaml.MappingNode {
-			if role := dialect.TextOf(decode.Lookup(item, "role")); role != "" && role != "user" {
+			if role := dialect.TextOf(decode.Lookup(item, "role")); role != "" && !slices.Contains([]string{"user", "human"}, strings.ToLower(role)) {
 				c.Reportf(c.Source, item, decode.Warning, decode.CodeNoEffect, "a message of the role %q is not sent", text.Clip(role, 40))
 				continue
 			}

@@ -37,6 +37,9 @@ type writtenCase struct {
 	Expectations []any    `json:"expectations,omitempty"`
 	Assertions   []any    `json:"assertions,omitempty"`
 	Forbidden    []any    `json:"forbidden,omitempty"`
+	Fail         []any    `json:"fail,omitempty"` // in place of Forbidden, if one of them is a negative sentence
+
+	ForbiddenSkills []string `json:"forbidden_skills,omitempty"` // of a trigger test
 }
 
 // written is a statement with a label, or a check.
@@ -75,14 +78,14 @@ func write(d *dialect.Document) ([]dialect.File, error) {
 			d.Lose(true, "trigger_tests.first_tool", "the whole trial decides; write them with --to triggers")
 		}
 		for _, p := range t.Prompts {
-			if len(p.Acceptable)+len(p.Forbidden) > 0 {
-				d.Lose(true, "skills of the trigger test "+p.Prompt, "should_trigger is about one skill")
+			if len(p.Acceptable) > 0 {
+				d.Lose(true, "acceptable skills of the trigger test "+p.Prompt, "should_trigger is about one skill")
 			}
 			if p.Half {
 				d.Lose(false, "confidence of the trigger test "+p.Prompt, "all prompts have the same weight")
 			}
 			should := p.Should
-			doc.Evals = append(doc.Evals, writtenCase{Prompt: p.Prompt, Skill: p.Skill, Should: &should, Reason: p.Reason})
+			doc.Evals = append(doc.Evals, writtenCase{Prompt: p.Prompt, Skill: p.Skill, Should: &should, Reason: p.Reason, ForbiddenSkills: p.Forbidden})
 		}
 	}
 	return dialect.JSONFile(writtenName, doc)
@@ -333,10 +336,15 @@ func (w *caseWriter) writeStatements(c *dialect.Check, part string) {
 		if label != "" {
 			s = written{Name: label, Text: text}
 		}
-		if absent {
-			w.to.Forbidden = append(w.to.Forbidden, s)
-		} else {
+		switch {
+		case !absent:
 			w.to.Expectations = append(w.to.Expectations, s)
+		case negated().MatchString(text) && len(w.to.Fail) == 0:
+			w.to.Fail, w.to.Forbidden = append(w.to.Forbidden, s), nil
+		case len(w.to.Fail) > 0:
+			w.to.Fail = append(w.to.Fail, s)
+		default:
+			w.to.Forbidden = append(w.to.Forbidden, s)
 		}
 	}
 	weight := 1 // the weight that readers give the judge
@@ -348,7 +356,9 @@ func (w *caseWriter) writeStatements(c *dialect.Check, part string) {
 	}
 }
 
-func (w *caseWriter) hasStatements() bool { return len(w.to.Expectations)+len(w.to.Forbidden) > 0 }
+func (w *caseWriter) hasStatements() bool {
+	return len(w.to.Expectations)+len(w.to.Forbidden)+len(w.to.Fail) > 0
+}
 
 // statement returns the parts of an item of statements.
 func statement(item any) (text, label string, absent bool) {
