@@ -120,8 +120,11 @@ var typeAliases = map[string]string{
 	"file_regex": "file_matches", "file_match": "file_matches", "file_regex_match": "file_matches",
 }
 
-// modal matches the verb before that of a type: must_not_contain means not_contains.
-var modal = text.Pattern(`^(?:must|should|does|do)_(not_)?(?:never_)?`)
+// modal matches the verb before that of a type, and negative a verb that negates: must_not_contain means not_contains.
+var (
+	modal    = text.Pattern(`^(?:must|should|does|do)_`)
+	negative = text.Pattern(`^(?:not_|never_|avoid_)+`)
+)
 
 // typeOf returns the type of a check as in [kinds]; other types are returned as they are. A check of a text whose
 // target is a file is one of that file.
@@ -130,7 +133,7 @@ func typeOf(spec *yaml.Node) string {
 	if kind == "" && textIn(spec, "pattern") != "" {
 		kind = "regex"
 	}
-	plain := modal().ReplaceAllString(kind, "$1")
+	plain := negative().ReplaceAllString(modal().ReplaceAllString(kind, ""), "not_")
 	if alias := typeAliases[plain]; alias != "" {
 		plain = alias
 	}
@@ -843,8 +846,8 @@ func textIn(n *yaml.Node, key string) string {
 	return ""
 }
 
-// ownChecks returns a map with the checks that a case has beside its lists, under the names of their types;
-// nil without one.
+// ownChecks returns a map with the checks that a case has beside its lists, under the names of their types, and with
+// their file; nil without one.
 func (c *caseTranslator) ownChecks() *yaml.Node {
 	own := dialect.NewMap(c.node)
 	for _, p := range dialect.Pairs(c.node) {
@@ -859,6 +862,11 @@ func (c *caseTranslator) ownChecks() *yaml.Node {
 	}
 	if own.Len() == 0 {
 		return nil
+	}
+	for _, key := range []string{"path", "file_path", "filename"} { // not file, which agents can get
+		if n := c.get(key); decode.IsText(n) {
+			own.Set(key, n)
+		}
 	}
 	return own.Node
 }
