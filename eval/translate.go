@@ -213,13 +213,13 @@ func endOf(n *yaml.Node) place {
 }
 
 // foreignJSON returns the reason why a JSON file that no dialect recognizes is no suite; empty for files with a key of
-// an eval.yaml besides its name, whose faults are reported one by one.
+// an eval.yaml, whose faults are reported one by one.
 func foreignJSON(src *decode.Source) string {
 	root := decode.Follow(src.Root)
 	if filepath.Ext(src.Path) != ".json" || root == nil {
 		return ""
 	}
-	for _, key := range []string{"tasks", "inputs", "config", "graders", "executor", "trigger_tests"} {
+	for _, key := range []string{"name", "tasks", "inputs", "config", "graders", "executor", "trigger_tests"} {
 		if decode.Lookup(root, key) != nil {
 			return ""
 		}
