@@ -63,7 +63,10 @@ func (c *check) evidence(config dialect.Map) {
 		return
 	}
 	kinds := valuesOf(n)
-	if len(kinds) == 0 {
+	switch {
+	case n.Kind == yaml.SequenceNode && len(n.Content) == 0:
+		c.cannot(n, "needs at least one text in evidence, got an empty list")
+	case len(kinds) == 0:
 		c.cannot(n, "needs a list of texts as evidence, got %s", describe(n))
 	}
 	for _, kind := range kinds {

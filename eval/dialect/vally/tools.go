@@ -53,8 +53,11 @@ func (c *check) sequence() *dialect.Map {
 	if n == nil {
 		return nil
 	}
-	if n.Kind != yaml.SequenceNode {
+	switch {
+	case n.Kind != yaml.SequenceNode:
 		c.cannot(n, "needs a list of rules as sequence, got %s", describe(n))
+	case len(n.Content) == 0:
+		c.cannot(n, "needs at least one rule in sequence, got an empty list")
 	}
 	rules := dialect.List(n)
 	for _, item := range dialect.Items(n) {
