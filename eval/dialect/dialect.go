@@ -14,6 +14,7 @@ import (
 
 	"waza/eval/decode"
 	"waza/eval/files"
+	"waza/eval/text"
 )
 
 // A Dialect is the suite format of another tool. It is immutable, and its functions are safe for
@@ -87,8 +88,15 @@ type Translation struct {
 // Params are values of parameters. The zero value, and nil, have none.
 type Params struct {
 	Values map[string]string
-	used   map[string]bool
+	// Partial means that faults kept the dialect from reading a part of the suite, which can have more parameters.
+	Partial bool
+	used    map[string]bool
 }
+
+// IsParam reports whether a text can be the name of a parameter.
+func IsParam(name string) bool { return paramName().MatchString(name) }
+
+var paramName = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Get returns the value of a parameter, and whether it has one. It remembers that the suite has the parameter.
 func (p *Params) Get(name string) (value string, ok bool) {
@@ -104,8 +112,12 @@ func (p *Params) Get(name string) (value string, ok bool) {
 	return value, ok
 }
 
-// Unused returns the names of the values that the suite did not use, in the order of the alphabet.
+// Unused returns the names of the values that the suite did not use, in the order of the alphabet; nil if it was
+// read only in part.
 func (p *Params) Unused() (names []string) {
+	if p.Partial {
+		return nil
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Values)) {
 		if !p.used[name] {
 			names = append(names, name)

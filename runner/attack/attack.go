@@ -38,6 +38,8 @@ type Options struct {
 	Agents []string
 	// JudgeModel, JudgeAgent and ContextDir replace those of the suite when not empty.
 	JudgeModel, JudgeAgent, ContextDir string
+	// Params are the values of parameters of the suite, by their names.
+	Params map[string]string
 	// Sandbox changes keys of the suite's config.sandbox: a mode or a map; empty means none.
 	Sandbox string
 	// Timeout replaces the timeouts of the suite and its tasks when positive.
@@ -374,6 +376,7 @@ func (s *session) prepare(ctx context.Context, path string, cache bool, po plan.
 	req := record.Request{
 		Executor: agent.ExecutorName, Tasks: o.Tasks, Tags: o.Tags, JudgeModel: o.JudgeModel, JudgeAgent: o.JudgeAgent,
 		ContextDir: o.ContextDir, Sandbox: o.Sandbox, Timeout: o.Timeout, Trials: 1, Stopping: new(float64), Fleet: record.FleetNone, Cache: cache,
+		Params: o.Params,
 	}
 	po.Complete, po.WithPrograms = simplify, true
 	p, err := s.runner.Planner().Prepare(ctx, path, req, po)

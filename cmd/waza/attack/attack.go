@@ -51,7 +51,7 @@ invalid suite, 3 if an agent that forges nothing ended in error.`,
 			&cli.StringSliceFlag{
 				Name: "agent", Usage: "only the agents `NAME,…`: " + strings.Join(agent.Names(), ", ") + "; repeatable", DefaultText: "all",
 			},
-			runflags.JudgeModelFlag(""), runflags.JudgeAgentFlag(""), runflags.SandboxFlag(""),
+			runflags.JudgeModelFlag(""), runflags.JudgeAgentFlag(""), runflags.SandboxFlag(""), runflags.ParamFlag(""),
 			&cli.StringFlag{Name: "context-dir", Usage: "use the fixtures in `DIR`", DefaultText: "the task's, else fixtures beside the suite"},
 			flags.Time("timeout", "", "limit each trial to `DURATION`, including graders", "the suite's"),
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print the outcome of each agent in each task, and its reason"},
@@ -69,6 +69,10 @@ func (o Options) attack(c *cli.Context) error {
 		return err
 	}
 	change, err := runflags.Sandbox(c)
+	if err != nil {
+		return err
+	}
+	params, err := runflags.Params(c)
 	if err != nil {
 		return err
 	}
@@ -90,7 +94,7 @@ func (o Options) attack(c *cli.Context) error {
 		r, err := attack.Run(ctx, attack.Options{
 			Path: path, Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag"), Agents: names, JudgeModel: c.String("judge-model"),
 			JudgeAgent: c.String("judge-agent"), ContextDir: c.String("context-dir"), Sandbox: change, Timeout: flags.TimeOf(c, "timeout"),
-			Progress: o.progress(c),
+			Params: params, Progress: o.progress(c),
 		})
 		switch {
 		case err != nil && ctx.Err() != nil && c.Context.Err() == nil:

@@ -14,6 +14,7 @@ import (
 	"waza/cmd/waza/flags"
 	"waza/cmd/waza/help"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/runflags"
 	"waza/eval"
 	"waza/eval/dialect"
 	"waza/runner/plan"
@@ -36,6 +37,9 @@ evals), trigger-evals.json (trigger sets), vally, promptfoo, or harbor, which ne
 a folder in --output and gets a folder for each task. Keys that the format cannot
 say are named, also in comments of YAML and TOML files.
 
+The values of --param take the place of parameters in the file. They must not be
+secrets.
+
 Examples:
   waza convert skills/demo/evals/evals.json
   waza convert skills/demo/evals/evals.json --agent codex -o skills/demo/evals/eval.yaml
@@ -49,6 +53,7 @@ tool, or has secrets in variables of the machine.`,
 			&cli.StringFlag{Name: "to", Usage: "write the `FORMAT` of another tool: " + strings.Join(targets(), " or "), DefaultText: "eval.yaml"},
 			&cli.StringFlag{Name: "agent", Usage: "name the agent `NAME` in the suite", DefaultText: "none"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE` beside the original, or below a folder with --to harbor", DefaultText: "print"},
+			runflags.ParamFlag(""),
 			flags.JSON("print the format and the text of the suite as JSON"),
 		},
 		Action: flags.AtMost(1, func(c *cli.Context) error { return convert(c, to) }),
@@ -67,7 +72,14 @@ func convert(c *cli.Context, to output.Streams) error {
 	if path == "" {
 		return exit.Usagef("waza list finds them", "waza convert takes a suite of another tool")
 	}
-	suite, found, err := eval.Load(path, eval.Options{})
+	params, err := runflags.Params(c)
+	if err != nil {
+		return err
+	}
+	if err := refuseParams(params); err != nil {
+		return err
+	}
+	suite, found, err := eval.Load(path, eval.Options{Params: params})
 	if err != nil {
 		return err
 	}

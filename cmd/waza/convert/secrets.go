@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -22,6 +23,24 @@ func refuseSecrets(path string, root *yaml.Node) error {
 	}
 	return exit.Usagef("waza run "+path+" runs the original, which needs no conversion",
 		"%s: the file would contain the value of the variable %s, which is secret by its name", path, text.Clip(name, 60))
+}
+
+// refuseParams returns an error if the value of a parameter is a secret: the file would keep it.
+func refuseParams(params map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		value := params[name]
+		if dialect.IsSecretVariable(name, value) {
+			return exit.Usagef("leave the parameter out; waza run --param takes secrets, too",
+				"--param %s: the file would contain the value of the parameter, which is secret by its name", text.Clip(name, 60))
+		}
+		given := dialect.NewMap(nil)
+		given.Set(name, dialect.Scalar(nil, value))
+		if of := secretOf(given.Node, os.Environ()); of != "" {
+			return exit.Usagef("leave the parameter out; waza run --param takes secrets, too",
+				"--param %s: the file would contain the value of the variable %s, which is secret by its name", text.Clip(name, 60), text.Clip(of, 60))
+		}
+	}
+	return nil
 }
 
 // secretIn returns the name of a secret variable whose value is in an environment or a header of a suite;

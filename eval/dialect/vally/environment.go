@@ -40,7 +40,10 @@ func (o origin) get(key string) *yaml.Node {
 	return n
 }
 
-var environmentKeys = []string{"skills", "files", "commands", "mcpServers", "git", "env", "description"}
+// commandsKey is the key of an environment with commands of the shell.
+const commandsKey = "commands"
+
+var environmentKeys = []string{"skills", "files", commandsKey, "mcpServers", "git", "env", "description"}
 
 // origins returns the environments of a stimulus: those of the suite, then its own, which has priority.
 func (s *stimulus) origins() (all []origin) {
@@ -151,7 +154,7 @@ func (s *stimulus) addEnvironment() {
 		for _, n := range s.listIn(o, "files") {
 			files.Content = append(files.Content, s.files(o, n)...)
 		}
-		for _, n := range s.listIn(o, "commands") {
+		for _, n := range s.listIn(o, commandsKey) {
 			if dialect.TextOf(n) == "" {
 				s.block(o.place(n), decode.CodeWrongType, "a command of the environment must be a text, got %s", describe(n))
 				continue

@@ -70,6 +70,7 @@ func (e *experiment) translateEvals() {
 	e.setWorkers()
 	evals := e.findEvals()
 	if e.Errors() > 0 {
+		e.Params.Partial = true
 		return
 	}
 	names := map[string]bool{}
@@ -93,6 +94,7 @@ func (e *experiment) translateEval(src *decode.Source, prefix string) {
 		tr.readVariant()
 		list := tr.tasks()
 		if list == nil {
+			e.Params.Partial = true
 			return
 		}
 		columns = append(columns, list.Content)
@@ -116,7 +118,7 @@ func (e *experiment) setWorkers() {
 
 // evalName returns the name of an eval, which is unique in the experiment.
 func (e *experiment) evalName(src *decode.Source, taken map[string]bool) string {
-	name := (&translator{Translation: &dialect.Translation{Source: src}, root: decode.Follow(src.Root)}).nameOf()
+	name := (&translator{Translation: &dialect.Translation{Source: src}, root: withParameters(e.Params, src.Root)}).nameOf()
 	for taken[name] {
 		name += "'"
 	}

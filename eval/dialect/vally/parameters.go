@@ -18,39 +18,52 @@ var parameter = text.Pattern(`\$\{([A-Za-z_][A-Za-z0-9_]*)(=[^{}]*)?\}`)
 // withParameters returns a tree in which parameters have their values: those that the caller gives, else their
 // defaults. Nodes without parameters are those of the tree.
 func withParameters(params *dialect.Params, root *yaml.Node) *yaml.Node {
-	r := replacement{params, map[*yaml.Node]*yaml.Node{}}
-	return r.of(root)
+	r := replacement{params, map[place]*yaml.Node{}}
+	return r.of(root, false)
 }
 
 // A replacement replaces parameters by their values.
 type replacement struct {
 	params *dialect.Params
-	done   map[*yaml.Node]*yaml.Node // of lists and maps, because aliases repeat them
+	done   map[place]*yaml.Node // of lists and maps, because aliases repeat them
 }
 
-func (r *replacement) of(n *yaml.Node) *yaml.Node {
+// A place is a node, and whether it has commands of the shell.
+type place struct {
+	node  *yaml.Node
+	shell bool
+}
+
+func (r *replacement) of(n *yaml.Node, shell bool) *yaml.Node {
 	if n = decode.Follow(n); n == nil {
 		return nil
 	}
 	if n.Kind == yaml.ScalarNode {
-		return r.scalar(n)
+		return r.scalar(n, shell)
 	}
-	if with := r.done[n]; with != nil {
+	at := place{n, shell}
+	if with := r.done[at]; with != nil {
 		return with
 	}
 	with := *n
-	r.done[n] = &with
+	r.done[at] = &with
 	with.Content = slices.Clone(n.Content)
+	axis := dialect.TextOf(decode.Lookup(n, "path")) == "/environment/"+commandsKey // of an experiment
 	for i, inner := range n.Content {
-		if n.Kind == yaml.SequenceNode || i%2 == 1 {
-			with.Content[i] = r.of(inner)
+		switch {
+		case n.Kind == yaml.SequenceNode:
+			with.Content[i] = r.of(inner, shell)
+		case i%2 == 1:
+			key := n.Content[i-1].Value
+			with.Content[i] = r.of(inner, shell || key == commandsKey || axis && key == "values")
 		}
 	}
 	return &with
 }
 
-// scalar returns a scalar with the values of its parameters. A plain scalar can become a number.
-func (r *replacement) scalar(n *yaml.Node) *yaml.Node {
+// scalar returns a scalar with the values of its parameters. A plain scalar can become a number, but not null. The shell
+// replaces parameters of its commands that have only a default, because ${KEY=default} also sets a variable.
+func (r *replacement) scalar(n *yaml.Node, shell bool) *yaml.Node {
 	if !strings.Contains(n.Value, "${") {
 		return n
 	}
@@ -59,13 +72,15 @@ func (r *replacement) scalar(n *yaml.Node) *yaml.Node {
 		name, standard, ok := strings.Cut(ref[2:len(ref)-1], "=")
 		if value, given := r.params.Get(name); given {
 			return value
-		} else if ok {
+		} else if ok && !shell {
 			return standard
 		}
 		return ref
 	})
 	if with.Style == 0 && with.Value != "" && with.Value != n.Value {
-		with.Tag = ""
+		if with.Tag = ""; decode.IsNull(&with) {
+			with.Tag = "!!str"
+		}
 	}
 	return &with
 }

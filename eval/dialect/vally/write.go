@@ -422,7 +422,7 @@ func (s *stimulusWriter) setEnvironment() {
 	}
 	setList(s.environment, "files", files)
 	if commands, ok := dialect.Take[[]string](&c.Others, "inputs.setup"); ok {
-		s.environment.Set("commands", dialect.Texts(nil, commands...))
+		s.environment.Set(commandsKey, dialect.Texts(nil, commands...))
 	}
 	if env := s.takeVariables(); len(env) > 0 {
 		s.environment.Set("env", dialect.Encoded(env))
