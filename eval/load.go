@@ -64,6 +64,8 @@ type Options struct {
 	// Params are the values of parameters, such as ${KEY} in suites of Vally, by their names. Load warns about those
 	// that the suite does not have.
 	Params map[string]string
+	// SecretParams are the names of parameters whose values are secrets, besides those that are secret by their names.
+	SecretParams []string
 	// Results are the results of programs that return parts of the suite, by the keys of their calls. Load
 	// starts no program: the suite returns the calls whose results it lacks, see [Suite.Calls].
 	Results map[string]dialect.Result

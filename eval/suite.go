@@ -87,6 +87,7 @@ type Suite struct {
 	original     *decode.Source
 	untranslated decode.Diagnostics
 	calls        []dialect.Call
+	secrets      []string  // values of parameters
 	skills       []SkillIn // all skills that were found
 	// taskFiles are the files that were read for tasks, with any content; File is among them.
 	taskFiles map[string]bool

@@ -3,6 +3,7 @@ package eval
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -26,6 +27,7 @@ func (l *loader) translate(src *decode.Source) (translated *decode.Source, ok bo
 	}
 	params := &dialect.Params{Values: l.options.Params}
 	defer func() {
+		l.reportSecrets(src)
 		for _, name := range params.Unused() {
 			l.Reportf(src, nil, decode.Warning, decode.CodeNoEffect, "the parameter %s has no effect, because the suite does not contain ${%[1]s}", text.Clip(name, 60))
 		}
@@ -58,6 +60,24 @@ func (l *loader) translate(src *decode.Source) (translated *decode.Source, ok bo
 	suite.Root = t.Suite
 	return &suite, true
 }
+
+// reportSecrets warns about parameters that are secret by their names, and remembers the values of all secret ones.
+func (l *loader) reportSecrets(src *decode.Source) {
+	for _, name := range slices.Sorted(maps.Keys(l.options.Params)) {
+		value := l.options.Params[name]
+		named := dialect.IsSecretVariable(name, value)
+		if named || slices.Contains(l.options.SecretParams, name) {
+			l.suite.secrets = append(l.suite.secrets, value)
+		}
+		if named {
+			l.Reportf(src, nil, decode.Warning, decode.CodeOtherMeaning, "the parameter %s is secret by its name, so waza does not record its value, "+
+				"and needs it again to resume or grade a run", text.Clip(name, 60))
+		}
+	}
+}
+
+// Secrets returns the values of parameters that are secrets.
+func (s *Suite) Secrets() []string { return s.secrets }
 
 // Calls returns the calls of programs whose results the suite lacks, see [Options.Results]. The tasks that
 // depend on them are blocked.

@@ -31,6 +31,7 @@ type evalAttackParams struct {
 	JudgeAgent     string        `json:"judge_agent" doc:"Agent to use as the judge instead of the suite's judge."`
 	ContextDir     string        `json:"context_dir" doc:"Fixture directory to use instead of every task's."`
 	Sandbox        sandboxChange `json:"sandbox" doc:"Sandbox of the agents instead of the suite's, as in eval.run."`
+	Params         paramValues   `json:"params" doc:"Values of the parameters of the suite, as in eval.run."`
 	TimeoutSeconds float64       `json:"timeout_seconds" alias:"timeout" jsonschema:"minimum=0.001,maximum=31536000" doc:"Timeout of a trial in seconds, instead of the timeouts of suite and tasks."`
 }
 
@@ -52,9 +53,12 @@ func attackSuite(ctx context.Context, c *call, p *evalAttackParams) (*attack.Rep
 	if err != nil {
 		return nil, err
 	}
+	if err := checkParams(p.Params); err != nil {
+		return nil, err
+	}
 	o := attack.Options{
 		Path: path, Tasks: p.Tasks, Tags: p.Tags, Agents: p.Agents, JudgeModel: p.JudgeModel, JudgeAgent: p.JudgeAgent,
-		Sandbox: string(p.Sandbox), Timeout: time.Duration(p.TimeoutSeconds * float64(time.Second)), Logger: c.server.log,
+		Sandbox: string(p.Sandbox), Params: p.Params, Timeout: time.Duration(p.TimeoutSeconds * float64(time.Second)), Logger: c.server.log,
 		Progress: func(a attack.Progress) {
 			// A client that is gone needs no progress, and its context ends.
 			_ = c.conn.stream.Notify(ctx, "eval.attacked", &attackedParams{p.Path, a.Agent, a.TaskID, a.Verdict, a.Done, a.Total})

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/invopop/jsonschema"
 
 	"waza/eval"
 	"waza/eval/decode"
+	"waza/eval/dialect"
 	"waza/eval/discover"
 	"waza/eval/files"
 	"waza/eval/surroundings"
@@ -32,28 +35,28 @@ func evalMethods() []*method {
 
 // RunOptions are the parameters that eval.run and task.run share.
 type RunOptions struct {
-	Executor       string            `json:"executor" doc:"Executor to use instead of the suite's."`
-	Agent          string            `json:"agent" doc:"Agent to use instead of the suite's. The executor is acp, unless executor is given."`
-	Model          names             `json:"model" alias:"models" doc:"Model to use instead of the suite's, or a list of models: the suite then runs with each."`
-	JudgeModel     string            `json:"judge_model" doc:"Judge model to use instead of the suite's, for graders that ask a model and name none."`
-	JudgeAgent     string            `json:"judge_agent" doc:"Agent to use as the judge instead of the suite's judge."`
-	ExactTools     bool              `json:"exact_tools" doc:"Match names of tools in graders only against the agent's own names, and not against other agents' names of the same tools."`
-	Trials         int               `json:"trials" jsonschema:"minimum=1,maximum=1000000" doc:"Trials per task, instead of the suite's trials_per_task. A run has at most 1000000 trials of all tasks together."`
-	Workers        int               `json:"workers" jsonschema:"minimum=1,maximum=10000" doc:"Number of trials that run at the same time, instead of the suite's setting."`
-	TimeoutSeconds *float64          `json:"timeout_seconds" alias:"timeout" jsonschema:"minimum=0.001,maximum=31536000" doc:"Timeout of one attempt at a trial in seconds, instead of the timeouts of suite and tasks."`
-	Fleet          string            `json:"fleet" doc:"Address of the fleet whose workers run the trials, as in waza run --fleet; suite means the suite's config.fleet, none means that the daemon runs them. When absent, config.fleet applies if the daemon's WAZA_FLEET is the same fleet."`
-	Sandbox        sandboxChange     `json:"sandbox" doc:"Sandbox of the trials instead of the suite's: a mode (off, auto, strict or container), or an object with some of the keys of config.sandbox. Other keys keep the values of the suite."`
-	ContextDir     string            `json:"context_dir" doc:"Fixture directory to use instead of every task's."`
-	Baseline       bool              `json:"baseline" doc:"Run each task with and without its skills, like baseline: true in a suite."`
-	NoSkills       bool              `json:"no_skills" doc:"Withhold all skills from the agent."`
-	FirstTool      bool              `json:"first_tool" doc:"Let the first tool call decide the trials of trigger tests."`
-	PassReward     *float64          `json:"pass_reward" doc:"Least reward with which tasks of Harbor pass, instead of 1."`
-	Params         map[string]string `json:"params" doc:"Values of the parameters of a suite of Vally, by their names: the value of KEY replaces ${KEY} and ${KEY=default}."`
-	Verbose        bool              `json:"verbose" doc:"Send more eval.log notifications."`
-	FailFast       bool              `json:"fail_fast" doc:"Stop after the first task that failed."`
-	Cache          bool              `json:"cache" doc:"Reuse trials of earlier runs instead of running them again. If only graders changed, they grade the recorded trials."`
-	Against        string            `json:"against" doc:"Git revision (a tag, a branch or a commit) to compare the skills with: each task also runs with its skills at that revision."`
-	Stopping       *float64          `json:"stopping" jsonschema:"minimum=0,maximum=1" doc:"Confidence from 0.5 to 1 for deciding a task before all its trials have started, instead of the suite's config.stopping; 0 runs all trials."`
+	Executor       string        `json:"executor" doc:"Executor to use instead of the suite's."`
+	Agent          string        `json:"agent" doc:"Agent to use instead of the suite's. The executor is acp, unless executor is given."`
+	Model          names         `json:"model" alias:"models" doc:"Model to use instead of the suite's, or a list of models: the suite then runs with each."`
+	JudgeModel     string        `json:"judge_model" doc:"Judge model to use instead of the suite's, for graders that ask a model and name none."`
+	JudgeAgent     string        `json:"judge_agent" doc:"Agent to use as the judge instead of the suite's judge."`
+	ExactTools     bool          `json:"exact_tools" doc:"Match names of tools in graders only against the agent's own names, and not against other agents' names of the same tools."`
+	Trials         int           `json:"trials" jsonschema:"minimum=1,maximum=1000000" doc:"Trials per task, instead of the suite's trials_per_task. A run has at most 1000000 trials of all tasks together."`
+	Workers        int           `json:"workers" jsonschema:"minimum=1,maximum=10000" doc:"Number of trials that run at the same time, instead of the suite's setting."`
+	TimeoutSeconds *float64      `json:"timeout_seconds" alias:"timeout" jsonschema:"minimum=0.001,maximum=31536000" doc:"Timeout of one attempt at a trial in seconds, instead of the timeouts of suite and tasks."`
+	Fleet          string        `json:"fleet" doc:"Address of the fleet whose workers run the trials, as in waza run --fleet; suite means the suite's config.fleet, none means that the daemon runs them. When absent, config.fleet applies if the daemon's WAZA_FLEET is the same fleet."`
+	Sandbox        sandboxChange `json:"sandbox" doc:"Sandbox of the trials instead of the suite's: a mode (off, auto, strict or container), or an object with some of the keys of config.sandbox. Other keys keep the values of the suite."`
+	ContextDir     string        `json:"context_dir" doc:"Fixture directory to use instead of every task's."`
+	Baseline       bool          `json:"baseline" doc:"Run each task with and without its skills, like baseline: true in a suite."`
+	NoSkills       bool          `json:"no_skills" doc:"Withhold all skills from the agent."`
+	FirstTool      bool          `json:"first_tool" doc:"Let the first tool call decide the trials of trigger tests."`
+	PassReward     *float64      `json:"pass_reward" doc:"Least reward with which tasks of Harbor pass, instead of 1."`
+	Params         paramValues   `json:"params" doc:"Values of the parameters of a suite of Vally, by their names: the value of KEY replaces ${KEY} and ${KEY=default}."`
+	Verbose        bool          `json:"verbose" doc:"Send more eval.log notifications."`
+	FailFast       bool          `json:"fail_fast" doc:"Stop after the first task that failed."`
+	Cache          bool          `json:"cache" doc:"Reuse trials of earlier runs instead of running them again. If only graders changed, they grade the recorded trials."`
+	Against        string        `json:"against" doc:"Git revision (a tag, a branch or a commit) to compare the skills with: each task also runs with its skills at that revision."`
+	Stopping       *float64      `json:"stopping" jsonschema:"minimum=0,maximum=1" doc:"Confidence from 0.5 to 1 for deciding a task before all its trials have started, instead of the suite's config.stopping; 0 runs all trials."`
 }
 
 // names is one name or a list of names.
@@ -88,6 +91,45 @@ func (*names) Expected() string { return "a string or a list of strings, none of
 // JSONSchema describes both forms.
 func (names) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}}}}
+}
+
+// paramValues are values of parameters of a suite, by their names.
+type paramValues map[string]string
+
+// UnmarshalJSON accepts an object without nulls.
+func (p *paramValues) UnmarshalJSON(data []byte) error {
+	var values map[string]*string
+	if err := json.Unmarshal(data, &values); err != nil {
+		return err
+	}
+	*p = paramValues{}
+	for name, value := range values {
+		if value == nil {
+			return errors.New("a null")
+		}
+		(*p)[name] = *value
+	}
+	return nil
+}
+
+func (*paramValues) Expected() string { return "an object whose values are all strings" }
+
+// checkParams returns an error for a name that no parameter of a suite can have.
+func checkParams(values map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !dialect.IsParam(name) {
+			return dispatch.WrongParam("params", nil, ": %q cannot be the name of a parameter; use letters, digits and _, and no digit at its start", dispatch.Clip(name))
+		}
+	}
+	return nil
+}
+
+// JSONSchema describes the object.
+func (paramValues) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{
+		Type: "object", PatternProperties: map[string]*jsonschema.Schema{"^[A-Za-z_][A-Za-z0-9_]*$": {Type: "string"}},
+		AdditionalProperties: jsonschema.FalseSchema,
+	}
 }
 
 // sandboxChange is a change of a suite's sandbox, see [surroundings.Sandbox.Override].
@@ -193,6 +235,9 @@ func (c *call) complete(req *record.Request, o *RunOptions) error {
 	if o.Executor == "" && o.Agent != "" {
 		o.Executor = plan.AgentExecutor
 	}
+	if err := checkParams(o.Params); err != nil {
+		return err
+	}
 	if o.Executor != "" {
 		if err := c.conn.runner.Planner().CheckExecutor(o.Executor); err != nil {
 			return err
@@ -288,7 +333,7 @@ func metricsOf(suite *eval.Suite) metrics {
 }
 
 func getSuite(ctx context.Context, c *call, p *suiteParams) (*evalDetails, error) {
-	suite, err := load(ctx, c, p.Path, eval.Options{})
+	suite, err := load(ctx, c, p.Path, eval.Options{Params: p.Params})
 	if err != nil {
 		return nil, err
 	}
@@ -319,6 +364,7 @@ type evalValidateParams struct {
 	JudgeModel string        `json:"judge_model" doc:"Judge model to check for instead of the suite's."`
 	JudgeAgent string        `json:"judge_agent" doc:"Agent to check for as the judge."`
 	Sandbox    sandboxChange `json:"sandbox" doc:"Sandbox to check for instead of the suite's, as in eval.run."`
+	Params     paramValues   `json:"params" doc:"Values of the parameters of the suite, as in eval.run."`
 }
 
 type evalValidation struct {
@@ -333,7 +379,7 @@ func validateSuite(ctx context.Context, c *call, p *evalValidateParams) (*evalVa
 	var req record.Request
 	err := c.complete(&req, &RunOptions{
 		Executor: p.Executor, Agent: p.Agent, JudgeModel: p.JudgeModel, JudgeAgent: p.JudgeAgent,
-		ContextDir: p.ContextDir, Fleet: record.FleetSuite, Sandbox: p.Sandbox,
+		ContextDir: p.ContextDir, Fleet: record.FleetSuite, Sandbox: p.Sandbox, Params: p.Params,
 	})
 	if err != nil {
 		return nil, err

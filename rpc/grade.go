@@ -10,6 +10,7 @@ import (
 	"waza/rpc/internal/dispatch"
 	"waza/rpc/internal/wire"
 	"waza/runner"
+	"waza/runner/plan"
 	"waza/runner/record"
 	"waza/runner/regrade"
 )
@@ -30,9 +31,10 @@ type gradeParams struct {
 	Path    string `json:"path" doc:"Suite file, or a directory that holds one suite, with the graders, thresholds and metrics to use; the run's own suite file when absent."`
 	Rejudge bool   `json:"rejudge" doc:"Ask models again even if they were asked the same before."`
 
-	JudgeModel string `json:"judge_model" doc:"Judge model to use instead of the suite's, for graders that ask a model and name none."`
-	JudgeAgent string `json:"judge_agent" doc:"Agent to use as the judge instead of the suite's judge."`
-	ExactTools bool   `json:"exact_tools" doc:"Match names of tools in graders only against the agent's own names."`
+	JudgeModel string      `json:"judge_model" doc:"Judge model to use instead of the suite's, for graders that ask a model and name none."`
+	JudgeAgent string      `json:"judge_agent" doc:"Agent to use as the judge instead of the suite's judge."`
+	ExactTools bool        `json:"exact_tools" doc:"Match names of tools in graders only against the agent's own names."`
+	Params     paramValues `json:"params" doc:"Values of parameters of the suite that replace those of the run, as in eval.run. Secret values, which are not recorded, are required."`
 }
 
 type runGraded struct {
@@ -83,13 +85,17 @@ func suiteOf(ctx context.Context, c *call, rec *record.Run, p *gradeParams) (*ev
 		return nil, err
 	}
 	defer release()
+	asked, err := plan.AskedAgain(rec, p.Params)
+	if err != nil {
+		return nil, paramsFault(err)
+	}
 	path := cmp.Or(p.Path, rec.Suite.Path)
 	executor, agent := rec.Overrides()
 	return loadBy(ctx, c, path, eval.Options{
 		Executor: executor, Agent: agent, Recorded: rec.Asked.Executor+rec.Asked.Agent == "", ContextDir: rec.Config.ContextDir,
 		JudgeModel: cmp.Or(p.JudgeModel, rec.Asked.JudgeModel), JudgeAgent: cmp.Or(p.JudgeAgent, rec.Asked.JudgeAgent),
 		Baseline: rec.Asked.Baseline, NoSkills: rec.Asked.NoSkills, ExactTools: p.ExactTools || rec.Asked.ExactTools, PassReward: rec.Asked.PassReward,
-		Params: rec.Asked.Params,
+		Params: asked.Params, SecretParams: asked.SecretParams,
 	}, c.conn.runner.Planner().Load)
 }
 

@@ -7,6 +7,7 @@ import (
 	"waza/rpc/internal/dispatch"
 	"waza/rpc/internal/wire"
 	"waza/runner"
+	"waza/runner/plan"
 	"waza/runner/record"
 )
 
@@ -23,13 +24,25 @@ func resumeMethods() []*method {
 	}
 }
 
-func resumeRun(ctx context.Context, c *call, p *runParams) (*runStarted, error) {
+type resumeParams struct {
+	RunID  string      `json:"runId" jsonschema:"required" doc:"Id of the run."`
+	Params paramValues `json:"params" doc:"Values of parameters of the suite that replace those of the run, as in eval.run. Secret values, which are not recorded, are required."`
+}
+
+func resumeRun(ctx context.Context, c *call, p *resumeParams) (*runStarted, error) {
 	h, err := c.find(p.RunID)
 	if err != nil {
 		return nil, err
 	}
+	if err := checkParams(p.Params); err != nil {
+		return nil, err
+	}
 	rec := h.Record()
-	ready, err := prepare(ctx, c, rec.Suite.Path, rec.Asked, nil)
+	req, err := plan.AskedAgain(rec, p.Params)
+	if err != nil {
+		return nil, paramsFault(err)
+	}
+	ready, err := prepare(ctx, c, rec.Suite.Path, req, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +57,14 @@ func resumeRun(ctx context.Context, c *call, p *runParams) (*runStarted, error) 
 	c.conn.subscriptions.followOn(run, c.Replied())
 	c.server.announce(run)
 	return &runStarted{RunID: run.ID(), Status: record.StatusRunning, Diagnostics: ready.Lacking, Damage: run.EarlierDamage()}, nil
+}
+
+// paramsFault explains which parameters a request must contain, because the record of the run lacks their values.
+func paramsFault(err error) error {
+	if lacks := (*plan.SecretParamsError)(nil); errors.As(err, &lacks) {
+		return dispatch.WrongParam("params", map[string]any{"runId": lacks.RunID, "missing": lacks.Names}, ": %v", err)
+	}
+	return err
 }
 
 // resumeFault adds the id of the run to the error that nothing is left to run.

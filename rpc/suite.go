@@ -12,9 +12,10 @@ import (
 	"waza/rpc/internal/dispatch"
 )
 
-// suiteParams names a suite.
+// suiteParams names a suite, with values of its parameters.
 type suiteParams struct {
-	Path string `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
+	Path   string      `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
+	Params paramValues `json:"params" doc:"Values of the parameters of the suite, as in eval.run."`
 }
 
 func absolute(parameter, given, folder string) (string, error) {
@@ -66,6 +67,9 @@ type loader func(ctx context.Context, path string, o eval.Options) (*eval.Suite,
 func loadBy(ctx context.Context, c *call, given string, o eval.Options, by loader) (*eval.Suite, error) {
 	path, err := c.conn.resolve("path", given)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkParams(o.Params); err != nil {
 		return nil, err
 	}
 	if o.ContextDir != "" {

@@ -38,7 +38,7 @@ type taskLine struct {
 }
 
 func listTasks(ctx context.Context, c *call, p *suiteParams) (*taskListResult, error) {
-	suite, err := load(ctx, c, p.Path, eval.Options{})
+	suite, err := load(ctx, c, p.Path, eval.Options{Params: p.Params})
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +58,9 @@ func lineOf(t *eval.Task) taskLine {
 }
 
 type taskParams struct {
-	Path   string `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
-	TaskID string `json:"taskId" jsonschema:"required" doc:"Id of the task."`
+	Path   string      `json:"path" jsonschema:"required" doc:"Suite file, or a directory that holds one suite; a path or a file URI."`
+	TaskID string      `json:"taskId" jsonschema:"required" doc:"Id of the task."`
+	Params paramValues `json:"params" doc:"Values of the parameters of the suite, as in eval.run."`
 }
 
 type taskDetails struct {
@@ -100,7 +101,7 @@ func (graderShown) JSONSchema() *jsonschema.Schema {
 }
 
 func getTask(ctx context.Context, c *call, p *taskParams) (*taskDetails, error) {
-	suite, err := load(ctx, c, p.Path, eval.Options{})
+	suite, err := load(ctx, c, p.Path, eval.Options{Params: p.Params})
 	if err != nil {
 		return nil, err
 	}

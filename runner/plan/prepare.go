@@ -70,8 +70,8 @@ func (r *Planner) Prepare(ctx context.Context, path string, req record.Request, 
 		Vocabulary: r.Vocabulary(), Executor: req.Executor, Agent: req.Agent, JudgeModel: req.JudgeModel,
 		JudgeAgent: req.JudgeAgent, Sandbox: req.Sandbox, ExactTools: req.ExactTools, ContextDir: req.ContextDir,
 		Baseline: req.Baseline, NoSkills: req.NoSkills, UpdateSnapshots: req.UpdateSnapshots, PassReward: req.PassReward,
-		Params: req.Params,
-		View:   files.View{Overlay: o.Overlay, Accessed: o.Accessed},
+		Params: req.Params, SecretParams: req.SecretParams,
+		View: files.View{Overlay: o.Overlay, Accessed: o.Accessed},
 	})
 	if err != nil || p.Suite == nil || p.Diagnostics.HasErrors() {
 		return p, err

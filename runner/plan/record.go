@@ -14,7 +14,7 @@ import (
 func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
 	s := p.Suite
 	rec := &record.Run{
-		RunID: id, CreatedAt: now, PID: pid, Asked: p.Asked, Config: p.Config,
+		RunID: id, CreatedAt: now, PID: pid, Asked: recorded(p.Asked), Config: p.Config,
 		Benchmark: p.benchmark, Sandbox: p.Sandbox,
 		Suite: record.SuiteRef{Path: s.File, Name: s.Name, Skill: s.Skill, Version: s.Version, Description: s.Description},
 	}

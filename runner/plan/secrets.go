@@ -12,7 +12,8 @@ import (
 func (p *Plan) Inherited() []string { return p.Config.Inherited(os.Environ()) }
 
 // learnSecrets adds the secrets of the run to its redactor: keys in the environment of its
-// agents, graders and hooks, and those that the suite passes to the executor and to MCP servers.
+// agents, graders and hooks, those that the suite passes to the executor and to MCP servers, and
+// values of its parameters.
 func (d *draft) learnSecrets() {
 	p := d.Plan
 	env := os.Environ()
@@ -27,6 +28,9 @@ func (d *draft) learnSecrets() {
 		}
 	}
 	p.Pool.Redactor().Learn(env)
+	for _, value := range p.Suite.Secrets() {
+		p.Pool.Redactor().Add(value)
+	}
 }
 
 // appendServers adds the environment and the headers of MCP servers.

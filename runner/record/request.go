@@ -72,6 +72,8 @@ type Request struct {
 	UpdateSnapshots bool `json:"updateSnapshots,omitempty"`
 	// Params are the values of parameters of the suite, by their names.
 	Params map[string]string `json:"params,omitempty"`
+	// SecretParams are the names of Params whose values are not recorded, besides those that are secret by their names.
+	SecretParams []string `json:"-"`
 	// PassReward replaces pass_reward of reward graders when not nil.
 	PassReward *float64 `json:"passReward,omitempty"`
 }

@@ -1,6 +1,7 @@
 package regrade
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -176,6 +177,18 @@ func (g *grading) trial(ctx context.Context, t *gradedTask, num int) error {
 			t.ID, num, text.Plural(len(changed), "file", "files"), text.Names(changed))
 		return nil
 	}
+	lacks, err := g.lacksSecret(old)
+	if err != nil {
+		return err
+	}
+	if lacks {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.result.Kept++
+		g.warn("task %s, trial %d: not graded because its record has %s in place of a secret, which graders could look for; run it again",
+			t.ID, num, secrets.Redacted)
+		return nil
+	}
 	a := g.grade(ctx, t, old)
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -189,6 +202,16 @@ func (g *grading) trial(ctx context.Context, t *gradedTask, num int) error {
 		return nil
 	}
 	return g.record(t, old, a)
+}
+
+// lacksSecret reports whether a trial was recorded without a secret that can be in its graders, because it is the value of
+// a parameter of the suite.
+func (g *grading) lacksSecret(old *record.Trial) (bool, error) {
+	if len(g.plan.Suite.Secrets()) == 0 {
+		return false, nil
+	}
+	encoded, err := json.Marshal(old)
+	return bytes.Contains(encoded, []byte(secrets.Redacted)), err
 }
 
 // grade scores a trial with the present graders.

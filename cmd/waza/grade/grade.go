@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -160,20 +159,15 @@ func (o Options) load(rn *state.Opened, rec *record.Run, path string, c *cli.Con
 	if err != nil {
 		return nil, err
 	}
-	given, err := runflags.Params(c)
+	asked, err := runflags.AskedAgain(c, rec, "waza grade")
 	if err != nil {
 		return nil, err
 	}
-	params := maps.Clone(rec.Asked.Params)
-	if params == nil {
-		params = map[string]string{}
-	}
-	maps.Copy(params, given)
 	suite, ds, err := rn.Planner().Load(c.Context, path, eval.Options{
 		Vocabulary: rn.Planner().Vocabulary(), Executor: executor, Agent: agent, Recorded: rec.Asked.Executor+rec.Asked.Agent == "", ContextDir: rec.Config.ContextDir,
 		JudgeModel: cmp.Or(c.String("judge-model"), rec.Asked.JudgeModel), JudgeAgent: cmp.Or(c.String("judge-agent"), rec.Asked.JudgeAgent),
 		Baseline: rec.Asked.Baseline, NoSkills: rec.Asked.NoSkills, ExactTools: c.Bool("exact-tools") || rec.Asked.ExactTools, PassReward: cmp.Or(least, rec.Asked.PassReward),
-		Params: params,
+		Params: asked.Params, SecretParams: asked.SecretParams,
 	})
 	var gone *discover.NotFoundError
 	if errors.As(err, &gone) && path == rec.Suite.Path {

@@ -28,7 +28,9 @@ func ResumeCommand(o Options) *cli.Command {
 		Description: `Trials that passed, failed, timed out or wait for review are kept unless their task
 changed. Trials that did not start, were cut off, cancelled or skipped, ended with an
 error or have a changed task are run. The run keeps its id and the flags of its first
-call, and uses the suite as it is now. It ends like a run without interruption.
+call, and uses the suite as it is now. It ends like a run without interruption. The
+values of --param replace those of the first call. Values that were not recorded,
+because they are secrets, must be given again.
 
 latest means the newest run of this project. A suite means the newest run of it that
 was interrupted, cancelled or failed; no argument means the newest such run of this
@@ -41,13 +43,13 @@ Examples:
 
 Exit codes: those of waza run.
 ` + exit.Codes,
-		Flags:  slices.Concat(runflags.Printing(""), []cli.Flag{runflags.FleetFlag("")}, state.RecordingFlags("")),
+		Flags:  slices.Concat(runflags.Printing(""), []cli.Flag{runflags.FleetFlag(""), runflags.ParamFlag("")}, state.RecordingFlags("")),
 		Action: o.resume,
 	}
 }
 
 // goesWithResume are the flags of waza run that do not change the request.
-var goesWithResume = []string{"resume", "verbose", "json", "events", "output", "report", "fsync", "traces", "bisect", "dashboard", "fleet"}
+var goesWithResume = []string{"resume", "verbose", "json", "events", "output", "report", "fsync", "traces", "bisect", "dashboard", "fleet", "param"}
 
 func (o Options) resume(c *cli.Context) error {
 	for _, name := range c.LocalFlagNames() {
@@ -77,7 +79,9 @@ func (o Options) resume(c *cli.Context) error {
 		return cmp.Or(derr, err)
 	}
 	fleet := options.Request.Fleet
-	options.Request = rec.Asked
+	if options.Request, err = runflags.AskedAgain(c, rec, "waza runs resume"); err != nil {
+		return err
+	}
 	options.Request.Verbose = options.Request.Verbose || options.Verbose
 	options.Request.Fleet = cmp.Or(fleet, options.Request.Fleet)
 	return o.inSession(c.Context, rn, options, func(s *session) int {

@@ -3,6 +3,7 @@
 package runflags
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"waza/cmd/waza/reports"
 	"waza/cmd/waza/state"
 	"waza/eval"
+	"waza/eval/dialect"
 	"waza/eval/files"
 	"waza/eval/surroundings"
 	"waza/eval/text"
@@ -152,7 +154,7 @@ func Params(c *cli.Context) (map[string]string, error) {
 	var params map[string]string
 	for _, pair := range c.StringSlice("param") {
 		name, value, ok := strings.Cut(pair, "=")
-		if !ok || !paramName().MatchString(name) {
+		if !ok || !dialect.IsParam(name) {
 			return nil, exit.Usagef("give a name of letters, digits and _, = and the value", "--param must be KEY=VALUE, got %q", text.Clip(pair, 80))
 		}
 		if params == nil {
@@ -163,8 +165,19 @@ func Params(c *cli.Context) (map[string]string, error) {
 	return params, nil
 }
 
-// paramName matches the names of parameters.
-var paramName = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// AskedAgain returns the request of a recorded run with the values of --param. command is the command that takes
+// them, without the run.
+func AskedAgain(c *cli.Context, rec *record.Run, command string) (record.Request, error) {
+	given, err := Params(c)
+	if err != nil {
+		return record.Request{}, err
+	}
+	req, err := plan.AskedAgain(rec, given)
+	if lacks := (*plan.SecretParamsError)(nil); errors.As(err, &lacks) {
+		return req, exit.Usagef(command+" "+lacks.RunID+" "+lacks.Flags(), "%w", err)
+	}
+	return req, err
+}
 
 // PassRewardFlag returns --pass-reward.
 func PassRewardFlag(category string) cli.Flag {

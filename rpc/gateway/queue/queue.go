@@ -275,7 +275,13 @@ func (o *Runs) resume(ctx context.Context, r *runner.Runner, id string) error {
 		}
 	}
 	rec := h.Record()
-	p, err := r.Planner().Prepare(ctx, rec.Suite.Path, rec.Asked, plan.PrepareOptions{WithPrograms: true})
+	req, err := plan.AskedAgain(rec, nil)
+	if lacks := (*plan.SecretParamsError)(nil); errors.As(err, &lacks) {
+		return fmt.Errorf("%w with waza runs resume %s %s", err, id, lacks.Flags())
+	} else if err != nil {
+		return err
+	}
+	p, err := r.Planner().Prepare(ctx, rec.Suite.Path, req, plan.PrepareOptions{WithPrograms: true})
 	if err != nil {
 		return err
 	}
