@@ -75,7 +75,11 @@ func distrustHint(cmd proc.Command, workspace string, passed bool, said string) 
 				name)
 		}
 	}
-	for _, arg := range cmd.Args[1:] {
+	args := cmd.Args[1:]
+	if slices.ContainsFunc(args, func(arg string) bool { return ofWaza().MatchString(arg) }) {
+		args = nil // these name no files of the workspace, but texts of the task can do so
+	}
+	for _, arg := range args {
 		for _, word := range wordsOf(arg) {
 			if strings.ContainsAny(word, "./") && onlyThere(cmd.Dir, workspace, word) {
 				return relativeHint(word)
@@ -91,6 +95,9 @@ func distrustHint(cmd proc.Command, workspace string, passed bool, said string) 
 	}
 	return ""
 }
+
+// ofWaza matches code that a translation of waza wrote.
+var ofWaza = text.Pattern(`^(?://|#) waza: `)
 
 // onlyThere reports whether a relative path exists in the workspace, but not in the directory of
 // a program.

@@ -55,8 +55,8 @@ type ProgramOptions struct {
 	// process's directory, else one on PATH. It finds the trial through WAZA_WORKSPACE_DIR,
 	// WAZA_OUTPUT_FILE and WAZA_TRANSCRIPT_FILE; WAZA_OUTPUT_DROPPED is the number of bytes cut
 	// from the output. WAZA_SUITE_DIR is the directory of the suite, unless it trusts the workspace. Its last line can be a JSON object with score (a number from 0 to 1),
-	// passed (true or false), feedback and details; any other score or passed is an error. On
-	// Linux it can write that object to the file descriptor WAZA_RESULT_FD instead, which counts
+	// passed (true or false), feedback and details; any other score or passed is an error. A program
+	// that cannot decide gives the score null and error, the reason. On Linux it can write that object to the file descriptor WAZA_RESULT_FD instead, which counts
 	// only from its first process: programs that it starts cannot give a verdict then.
 	Command string `yaml:"command" jsonschema_extras:"x-refers=program" path:"maybe"`
 	// Its arguments. Can use template variables. A script for an interpreter is found like the
@@ -475,6 +475,9 @@ func overrideScore(score grader.Score, said string) (grader.Score, error) {
 	}
 	var v programAnswer
 	if err := json.Unmarshal([]byte(said), &v); err != nil {
+		if reason := undecided(said); reason != "" {
+			return grader.Score{}, errors.New(reason)
+		}
 		return grader.Score{}, fmt.Errorf("invalid verdict %s: %w; print a JSON object with score, a number from 0 to "+
 			"1, or passed, true or false",
 			text.Clip(said, grader.ExcerptBytes), err)
@@ -496,6 +499,19 @@ func overrideScore(score grader.Score, said string) (grader.Score, error) {
 		}
 	}
 	return out, nil
+}
+
+// undecided returns the reason why a program gives no verdict; empty if it names none.
+func undecided(said string) string {
+	var v struct {
+		Score  *float64 `json:"score"`
+		Passed *bool    `json:"passed"`
+		Error  string   `json:"error"`
+	}
+	if json.Unmarshal([]byte(said), &v) != nil || v.Score != nil || v.Passed != nil {
+		return ""
+	}
+	return text.Clip(strings.TrimSpace(v.Error), maxProgramFeedback)
 }
 
 // verdictName finds the names of a verdict in a text that resembles JSON, such as a printed

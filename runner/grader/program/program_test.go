@@ -89,6 +89,8 @@ func TestProgram(t *testing.T) {
 			"NaN after other lines", sh(`printf "ok\n{\n  \"score\": NaN,\n  \"passed\": false\n}\n"`), nil, trial,
 			gradertest.Errors("invalid verdict {"),
 		},
+		{"no verdict", sh(`echo "{\"score\": null, \"error\": \"the file cannot be read\"}"`), nil, trial, gradertest.Errors("the file cannot be read")},
+		{"an error beside a verdict", sh(`echo "{\"score\": 1, \"passed\": true, \"error\": \"none\"}"`), nil, trial, gradertest.Passes()},
 		{"an object of JavaScript", sh(`echo "{ score: 0.1, passed: false }"`), nil, trial, gradertest.Errors("invalid verdict {")},
 		{
 			"too long",
