@@ -350,16 +350,24 @@ tests:
 `))
 }
 
-// Code that needs what only Node.js has decides nothing, even where it is asynchronous.
+// Code that uses names which only Node.js has runs there, also where it only looks for them: typeof fetch was "undefined", and a failure.
 func TestPromptfooNeedsNode(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, map[string]string{"async": "error", "timer": "error"}, promptfooVerdicts(t, `
+	requireProgram(t, "node")
+	require.Equal(t, map[string]string{
+		"async": "passed", "timer": "failed", "typeof": "passed", "clone": "passed", "bare": "passed", "text": "passed", "in a text": "passed",
+	}, promptfooVerdicts(t, `
 description: node
 providers: [openai:gpt-4o]
 prompts: ['Say abc']
 tests:
-  - {description: async, assert: [{type: not-javascript, value: "(async () => new Headers())()"}]}
+  - {description: async, assert: [{type: javascript, value: "(async () => new Headers().get('a') === null)()"}]}
   - {description: timer, assert: [{type: not-javascript, value: performance.now() > 0}]}
+  - {description: typeof, assert: [{type: javascript, value: typeof fetch === 'function' && typeof process !== 'undefined'}]}
+  - {description: clone, assert: [{type: javascript, value: "structuredClone({a: output}).a === 'abc' && new TextEncoder().encode(output).length === 3"}]}
+  - {description: bare, assert: [{type: javascript, value: "const {env} = process; return new Promise(done => setTimeout(() => done(typeof env === 'object' && !!crypto.randomUUID()), 1))"}]}
+  - {description: text, assert: [{type: javascript, value: "const f = globalThis['fetch'];\nreturn typeof f === 'function'"}]}
+  - {description: in a text, assert: [{type: javascript, value: "({process: 1}).process === 1 && output !== 'fetch' /* setTimeout */"}]}
 `))
 }
 
@@ -368,7 +376,7 @@ func TestPromptfooPythonReturns(t *testing.T) {
 	t.Parallel()
 	requireProgram(t, "python3")
 	require.Equal(t, map[string]string{"ends": "error", "ends after words": "error", "prints": "failed",
-		"not throws": "failed", "not parsed": "failed", "not a result": "failed", "not a function": "failed", "without a reason": "failed",
+		"not throws": "failed", "not parsed": "failed", "not a result": "failed", "not a function": "error", "without a reason": "failed",
 		"not without a reason": "failed"}, promptfooVerdicts(t, `
 description: python
 providers: [openai:gpt-4o]

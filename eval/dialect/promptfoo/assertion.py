@@ -1,24 +1,80 @@
-import importlib.util, inspect, asyncio, json, os, sys, traceback
+# waza: an assertion in Python
+import asyncio, copy, importlib.util, inspect, json, os, sys, traceback
 
-# What the assertion prints goes to the standard error, so that only the score is on the standard output.
-# An assertion that ends the program leaves the first line, which is no score, so the grader is in error.
-verdict = os.fdopen(os.dup(1), "w")
+# The verdict goes to a channel that only this process can use, so that programs that the assertion starts cannot give one. Elsewhere
+# than on Linux it is the last line of the standard output. The standard output of the assertion is the standard error.
+channel = os.environ.get("WAZA_RESULT_FD")
+line = "%s" if channel else "\n%s\n"
+channel = int(channel) if channel else os.dup(1)
+own = os.getpid()
 os.dup2(2, 1)
-print(json.dumps({"score": "the assertion ended the program"}), file=verdict, flush=True)
 
-call = json.loads(sys.argv[1])
-file = sys.argv[2] if len(sys.argv) > 2 else None
-output, context = sys.stdin.read(), call["context"]
-if "wrapped" in call:
-    output = json.loads(output)["output"]
-suite = os.environ.get("WAZA_SUITE_DIR") or "."
-if "response" in call:
-    response = {"output": output, "cached": False} if call["response"] else {}
-    with open(os.environ["WAZA_TRANSCRIPT_FILE"], encoding="utf-8") as transcript:
-        for entry in json.load(transcript):
-            if entry["type"] == "metadata":
-                response["metadata"] = context["metadata"] = json.loads(entry["text"])
-    context["providerResponse"] = response
+
+def say(verdict, write=os.write, dumps=json.dumps):
+    write(channel, (line % dumps(verdict)).encode())
+
+
+def undecided(reason):
+    return {"score": None, "error": str(reason)[:4000]}
+
+
+def stop(reason, exit=os._exit):
+    say(undecided(reason))
+    exit(0)
+
+
+# An assertion that ends the program leaves this verdict, which makes the grader an error.
+say(undecided("the assertion ended the program"))
+
+
+class Guarded(dict):
+    """A dict whose missing parts end the program as an error: waza does not know their values."""
+
+    def __init__(self, parts, name, missing):
+        super().__init__(parts)
+        self._check = lambda key: stop("its code needs %s[%r], which waza does not have" % (name, key)) if key not in parts and missing(key) else None
+        self._list = lambda: stop("its code lists the parts of %s, and waza does not have all of them" % name)
+
+    def __getitem__(self, key):
+        self._check(key)
+        return super().__getitem__(key)
+
+    def get(self, key, other=None):
+        self._check(key)
+        return super().get(key, other)
+
+    def __contains__(self, key):
+        self._check(key)
+        return super().__contains__(key)
+
+    def pop(self, key, *other):
+        self._check(key)
+        return super().pop(key, *other)
+
+    def setdefault(self, key, value=None):
+        self._check(key)
+        return super().setdefault(key, value)
+
+    def __iter__(self):
+        return self._list()
+
+    keys = values = items = copy = __len__ = __reversed__ = __or__ = __ror__ = __eq__ = lambda self, *other: self._list()
+    __bool__ = lambda self: True
+
+
+def context_of(output):
+    context, missing = call["context"], call["missing"]["context"]
+    context["test"].setdefault("vars", copy.deepcopy(context["vars"]))
+    context["test"] = Guarded(context["test"], 'context["test"]', lambda key: key in call["missing"]["test"])
+    if "response" in call:
+        missing = [key for key in missing if key not in ("metadata", "providerResponse")]
+        response = {"output": output, "cached": False} if call["response"] else {}
+        with open(os.environ["WAZA_TRANSCRIPT_FILE"], encoding="utf-8") as transcript:
+            for entry in json.load(transcript):
+                if entry["type"] == "metadata":
+                    response["metadata"] = context["metadata"] = json.loads(entry["text"])
+        context["providerResponse"] = Guarded(response, 'context["providerResponse"]', lambda key: key != "metadata")
+    return Guarded(context, "context", lambda key: key in missing)
 
 
 def function_of():
@@ -34,7 +90,10 @@ def function_of():
     module = importlib.util.module_from_spec(spec)
     sys.modules["assertion"] = module
     spec.loader.exec_module(module)
-    return getattr(module, call["function"])
+    called = getattr(module, call["function"], None)
+    if not callable(called):
+        raise TypeError(file + " has no function " + call["function"])
+    return called
 
 
 def score_of(result):
@@ -48,12 +107,14 @@ def score_of(result):
     if isinstance(result, bool):
         return {"score": 1 if result else 0, "passed": result, "feedback": "the assertion is " + str(result)}
     if isinstance(result, (int, float)):
+        if result != result:
+            raise ValueError("an assertion must return True, False, a number or a dict, got NaN")
         passed = result > 0 if threshold is None else result >= threshold
         return {"score": result, "passed": passed, "feedback": "the assertion is " + str(result)}
     if isinstance(result, dict):
         passed = result.get("pass", result.get("pass_"))
         score = result["score"]
-        if not isinstance(passed, bool) or isinstance(score, bool) or not isinstance(result.get("reason"), str):
+        if not isinstance(passed, bool) or isinstance(score, bool) or score != score or not isinstance(result.get("reason"), str):
             raise ValueError("pass must be True or False, score a number, and reason a text")
         if threshold is not None and score < threshold:
             passed = False
@@ -61,17 +122,40 @@ def score_of(result):
     raise ValueError("an assertion must return True, False, a number or a dict, got " + repr(result)[:200])
 
 
-try:
-    os.chdir(suite)
-    result = function_of()(output, context)
-    if inspect.isawaitable(result):
-        result = asyncio.run(result)
-    score = score_of(result)
-    score["score"] = min(1, max(0, score["score"]))
-    if call.get("inverse"):  # only of a result: an assertion that fails to decide never passes
-        score["score"], score["passed"] = 1 - score["score"], not score["passed"]
-except ImportError as fault:
-    score = {"score": type(fault).__name__ + ": " + str(fault)}  # no score, so the grader is in error
-except BaseException as fault:
-    score = {"score": 0, "passed": False, "feedback": traceback.format_exception_only(type(fault), fault)[-1].strip()}
-print("\n" + json.dumps(score), file=verdict, flush=True)
+def reason_of(fault):
+    return traceback.format_exception_only(type(fault), fault)[-1].strip()
+
+
+def verdict_of():
+    try:
+        called = function_of()
+    except BaseException as fault:
+        if file or not isinstance(fault, SyntaxError):
+            return undecided(reason_of(fault))
+        return {"score": 0, "passed": False, "feedback": reason_of(fault)}
+    try:
+        result = called(output, context)
+        if inspect.isawaitable(result):
+            result = asyncio.run(result)
+        score = score_of(result)
+        score["score"] = min(1, max(0, score["score"]))
+        if call.get("inverse"):  # only of a result: an assertion that fails to decide never passes
+            score["score"], score["passed"] = 1 - score["score"], not score["passed"]
+        score["feedback"] = score["feedback"][:4000]
+        return score
+    except ImportError as fault:
+        return undecided(reason_of(fault))
+    except BaseException as fault:
+        return {"score": 0, "passed": False, "feedback": reason_of(fault)[:2000]}
+
+
+file, call = sys.argv[1], json.loads("".join(sys.argv[2:]))
+output = sys.stdin.read()
+if "wrapped" in call:
+    output = json.loads(output)["output"]
+suite = os.environ.get("WAZA_SUITE_DIR") or "."
+context = context_of(output)
+os.chdir(suite)
+verdict = verdict_of()
+if os.getpid() == own:
+    say(verdict)

@@ -599,9 +599,12 @@ func (c *caseTranslator) javascript(a part, value any) (s spec, ok bool) {
 		body = strings.TrimPrefix(body, before)
 	}
 	isAnswer := len(c.transforms) == 0 && a.get("transform").Node == nil
-	rest, before := c.withResponse(body, isAnswer)
+	rest, before, isOpen := c.withResponse(body, isAnswer)
 	if err == nil {
 		err = checkBody(rest)
+	}
+	if err == nil && (isOpen || readsAnyPart(rest, strings.HasPrefix(textOf(value), filePrefix))) {
+		err = errOpen
 	}
 	body = before + body
 	if isForNode(err) {
@@ -628,8 +631,14 @@ func (c *caseTranslator) body(code string) (body string, err error) {
 	if body, err = c.bodyOf(code); err == nil {
 		err = checkBody(body)
 	}
+	if err == nil && takesMetadata().MatchString(withoutComments(body, false)) {
+		err = errors.New("its code needs context.metadata, which waza does not have")
+	}
 	return body, err
 }
+
+// takesMetadata matches transforms that get the metadata of a response from their second argument.
+var takesMetadata = text.Pattern(`\{[^{}]*\bmetadata\b[^{}]*\}\s*(?:=\s*context\b|\)\s*(?:=>|\{))|\bctx\s*\??\.\s*metadata\b`)
 
 // bodyOf is like body, and does not check whether waza can run the function.
 func (c *caseTranslator) bodyOf(code string) (body string, err error) {

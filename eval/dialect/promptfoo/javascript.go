@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -47,13 +48,18 @@ func checkBody(body string) error {
 	if len(body) > maxCode {
 		return &nodeError{fmt.Sprintf("its code is longer than %d KiB", maxCode>>10)}
 	}
-	if importsModule().MatchString(body) {
+	code := withoutComments(body, false)
+	if importsModule().MatchString(code) {
 		return errImports
 	}
-	if found := needsNode().FindString(body); found != "" {
+	found := needsNode().FindString(code)
+	if found == "" {
+		found = globalOfNode(withoutTexts(body))
+	}
+	if found != "" {
 		return &nodeError{fmt.Sprintf("its code needs Node.js for %s", text.Clip(strings.TrimSpace(found), 40))}
 	}
-	if found := needsResponse().FindStringSubmatch(body); found != nil {
+	if found := needsResponse().FindStringSubmatch(code); found != nil {
 		return responseError(found)
 	}
 	source := "(function () {" + body + "\n})"
@@ -76,6 +82,22 @@ var (
 	needsResponse = text.Pattern(`\b(providerResponse|logProbs)\b|\bcontext\s*\??\.\s*(provider|trace|metadata|test\s*\??\.\s*(?:assert|options|threshold))\b`)
 )
 
+// globalName matches names that Node.js has and waza has not, where they can be variables.
+var globalName = text.Pattern(`(^|[^.\w$])(__dirname|__filename|AbortController|AbortSignal|Blob|Buffer|Event|EventTarget|FormData|Headers|Intl|` +
+	`MessageChannel|ReadableStream|Request|Response|TextDecoder|TextEncoder|URL|URLSearchParams|WebAssembly|WebSocket|atob|btoa|` +
+	`clearImmediate|clearInterval|clearTimeout|crypto|fetch|global|globalThis|navigator|performance|process|queueMicrotask|require|` +
+	`setImmediate|setInterval|setTimeout|structuredClone)\b(\s*:)?`)
+
+// globalOfNode returns the first name that Node.js has and waza has not; empty if code without texts uses none.
+func globalOfNode(code string) string {
+	for _, m := range globalName().FindAllStringSubmatch(code, -1) {
+		if m[3] == "" { // else it is a key
+			return m[2]
+		}
+	}
+	return ""
+}
+
 var errImports = &nodeError{"its code imports modules, which waza does not load"}
 
 // fileBody returns the body of the function in a file: module.exports, export default or a named one. It is
@@ -97,6 +119,9 @@ func (tr *translator) fileBody(ref, arguments string) (string, error) {
 		return "", err
 	}
 	chosen := "exported.default ?? exported"
+	if function != "" && !regexp.MustCompile(`(?:^|[^\w$])`+regexp.QuoteMeta(function)+`(?:$|[^\w$])`).MatchString(source) {
+		return "", fmt.Errorf("%s exports no function %s", text.Clip(file, 80), text.Clip(function, 60))
+	}
 	if function != "" {
 		chosen = fmt.Sprintf("exported[%q] ?? exported.default?.[%q]", function, function)
 	}

@@ -1,6 +1,7 @@
+// waza: code that loads modules of the suite
 const [fs, path, url, nodeModule] = ["fs", "path", "url", "module"].map(name => process.getBuiltinModule ? process.getBuiltinModule(name) : require(name));
-// load returns the exports of a module: CommonJS, a module of ECMAScript, also in a file .js without a package.json that says so, or
-// TypeScript, which node itself reads.
+// load returns the exports of a module: CommonJS, a module of ECMAScript, also in a file .js whose package
+// does not say so, or TypeScript, which node itself reads.
 const load = async file => {
 	const href = url.pathToFileURL(file).href;
 	if (/\.[cm]?ts$/.test(file) && !process.features.typescript) {

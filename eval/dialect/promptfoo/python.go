@@ -4,17 +4,19 @@ import (
 	_ "embed"
 	"errors"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"waza/eval/dialect"
 	"waza/eval/text"
 )
 
-// runPython and runNode are programs that evaluate an assertion in Python or JavaScript. Their arguments are a codeCall and, if
-// the assertion is in a file, its name beside the suite; their standard input is the output. The last line that they print is
-// the score. They decide the opposite themselves, because code that throws an exception never passes.
+// runPython and runNode are programs that evaluate an assertion in Python or JavaScript. Their arguments are the name of its file beside
+// the suite, which is empty for inline code, and the pieces of a call in JSON; their standard input is the output. They decide the
+// opposite themselves, because code that throws an exception never passes.
 //
 //go:embed assertion.py
 var runPython string
@@ -45,7 +47,11 @@ func (c *caseTranslator) python(a part, value string) (g spec, ok bool) {
 // program returns the grader that evaluates the code of an assertion with an interpreter. The file of the code is loaded when the trial
 // is graded, with the modules beside it.
 func (c *caseTranslator) program(a part, code, usual string, command ...string) (g spec, ok bool) {
-	call := map[string]any{"context": c.context(a)}
+	values := c.context(a)
+	if test, ok := values["test"].(map[string]any); ok && reflect.DeepEqual(test["vars"], values["vars"]) {
+		delete(test, "vars") // the program copies them
+	}
+	call := map[string]any{"context": values}
 	if strings.HasPrefix(a.get("type").text(), "not-") {
 		call["inverse"] = true
 	}
@@ -69,15 +75,17 @@ func (c *caseTranslator) program(a part, code, usual string, command ...string) 
 			call["body"] = body
 		}
 	}
+	isPython := command[0] != "node"
 	isAnswer := len(c.transforms) == 0 && a.get("transform").Node == nil
-	rest, before := c.withResponse(source, isAnswer)
+	rest, _, _ := c.withResponse(withoutComments(source, isPython), isAnswer)
 	for _, pattern := range []*regexp.Regexp{needsResponse(), pythonContext()} {
 		if found := pattern.FindStringSubmatch(rest); found != nil {
 			c.block(a, "%v", responseError(found))
 			return spec{}, false
 		}
 	}
-	if before != "" {
+	call["missing"] = map[string]any{"context": lackingContext, "test": lackingTest}
+	if c.hasMetadata {
 		call["response"] = isAnswer
 	}
 	transform := ""
@@ -87,16 +95,36 @@ func (c *caseTranslator) program(a part, code, usual string, command ...string) 
 	if !c.spend(sizeOf(call)) {
 		return spec{}, false
 	}
-	at := c.place(a)
-	args := append(slices.Clone(command[1:]), literal(call))
-	if file != "" {
-		args = append(args, file)
+	pieces := piecesOf(literal(call))
+	if len(pieces) > maxPieces {
+		c.block(a, "its context has more than %d KiB, which is too long for the arguments of a program", maxPieces*pieceBytes>>10)
+		return spec{}, false
 	}
+	at := c.place(a)
+	args := append(slices.Clone(command[1:]), file)
 	config := dialect.NewMap(at)
 	config.Set("command", dialect.Scalar(at, command[0]))
-	config.Set("args", dialect.Texts(at, args...))
+	config.Set("args", dialect.Texts(at, append(args, pieces...)...))
 	config.Set("network", dialect.Scalar(at, true)) // as in promptfoo: such code asks models
 	return spec{kind: "program", config: config, transform: transform, inverse: true}, true
+}
+
+// Linux limits each argument of a program to 128 KiB, and usually all to 2 MiB.
+const (
+	pieceBytes = 96 << 10
+	maxPieces  = 10
+)
+
+// piecesOf returns the parts of a text that fit into arguments.
+func piecesOf(s string) (pieces []string) {
+	for len(s) > pieceBytes {
+		at := pieceBytes
+		for !utf8.RuneStart(s[at]) {
+			at--
+		}
+		pieces, s = append(pieces, s[:at]), s[at:]
+	}
+	return append(pieces, s)
 }
 
 // wrapped passes the value that transforms make to programs.

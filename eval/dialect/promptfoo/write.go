@@ -915,7 +915,7 @@ type codeCall struct {
 // codeOf returns the assertion that the translation made a program of; ok is false for other graders.
 func codeOf(c *dialect.Check) (call codeCall, ok bool) {
 	args, _ := dialect.TextsIn(c.Config["args"])
-	if c.Type != "program" || len(args) < 3 || len(args) > 4 {
+	if c.Type != "program" || len(args) < 4 {
 		return call, false
 	}
 	switch args[1] {
@@ -926,10 +926,8 @@ func codeOf(c *dialect.Check) (call codeCall, ok bool) {
 	default:
 		return call, false
 	}
-	if len(args) == 4 {
-		call.file = args[3]
-	}
-	return call, json.Unmarshal([]byte(args[2]), &call) == nil
+	call.file = args[2]
+	return call, json.Unmarshal([]byte(strings.Join(args[3:], "")), &call) == nil
 }
 
 func (c *checkWriter) program() {
