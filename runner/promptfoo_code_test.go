@@ -215,3 +215,27 @@ tests:
 		require.Equal(t, "blocked: its context has more than 960 KiB, which is too long for the arguments of a program", reason)
 	}
 }
+
+// Metadata that waza could not record was missing, without an error. NaN is null, as in JSON of JavaScript.
+func TestPromptfooLostMetadata(t *testing.T) {
+	t.Parallel()
+	requireProgram(t, "node")
+	requireProgram(t, "python3")
+	for provider, source := range map[string]string{
+		"provider.py": "def call_api(prompt, options, context):\n    return {'output': 'x', 'metadata': {'long': {'k': 'x' * 2_000_000}, " +
+			"'list': [1], 'nan': {'score': [float('nan')]}}[prompt]}\n",
+		"provider.cjs": "module.exports = prompt => ({output: 'x', metadata: {long: {k: 'x'.repeat(2000000)}, list: [1], nan: {score: [NaN]}}[prompt]});\n",
+	} {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, map[string]string{"long": "error", "list": "error", "nan": "passed"}, promptfooAlone(t, `-- eval.yaml --
+description: d
+providers: [file://`+provider+`]
+prompts: ['{{p}}']
+defaultTest: {assert: [{type: javascript, value: 'context.metadata.score[0] === null'}]}
+tests: [{description: long, vars: {p: long}}, {description: list, vars: {p: list}}, {description: nan, vars: {p: nan}}]
+-- `+provider+` --
+`+source))
+		})
+	}
+}

@@ -27,8 +27,10 @@ const isClass = f => typeof f === "function" && (f.prototype?.callApi || /^class
 	if (result?.error) fail(String(result.error));
 	const output = typeof result === "string" ? result : result?.output;
 	if (typeof output !== "string") fail("the output of the provider must be a text, got " + typeof output);
-	if (result.metadata && typeof result.metadata === "object" && !Array.isArray(result.metadata)) {
-		fs.writeSync(3, JSON.stringify({type: "metadata", metadata: result.metadata}) + "\n");
+	if (result.metadata !== undefined && result.metadata !== null) {
+		if (typeof result.metadata !== "object" || Array.isArray(result.metadata)) fail("the metadata of the provider must be an object");
+		const line = Buffer.from(JSON.stringify({type: "metadata", metadata: result.metadata}) + "\n");
+		for (let at = 0; at < line.length;) at += fs.writeSync(3, line, at);
 	}
 	const usage = result.tokenUsage;
 	if (usage) {

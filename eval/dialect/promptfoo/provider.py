@@ -32,8 +32,23 @@ if result.get("error"):
     sys.exit(str(result["error"]))
 if not isinstance(result.get("output"), str):
     sys.exit("the output of the provider must be a text, got " + type(result.get("output")).__name__)
-if isinstance(result.get("metadata"), dict):
-    os.write(3, (json.dumps({"type": "metadata", "metadata": result["metadata"]}, default=str) + "\n").encode())
+
+
+# JSON has no NaN and no infinity.
+def plain(value):
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+if result.get("metadata") is not None:
+    if not isinstance(result["metadata"], dict):
+        sys.exit("the metadata of the provider must be a dict, got " + type(result["metadata"]).__name__)
+    line = (json.dumps({"type": "metadata", "metadata": plain(result["metadata"])}, default=str) + "\n").encode()
+    while line:
+        line = line[os.write(3, line):]
 usage = result.get("tokenUsage") or {}
 if usage:
     event = {"type": "usage", "input_tokens": usage.get("prompt", 0), "output_tokens": usage.get("completion", 0), "total_tokens": usage.get("total", 0)}

@@ -207,7 +207,7 @@ head -c 6000000 /dev/zero | tr '\0' 'x'
 	require.NoError(t, err)
 	require.Len(t, out.Output, executor.MaxOutputBytes)
 	require.EqualValues(t, 6_000_000-executor.MaxOutputBytes, out.OutputDropped)
-	require.Contains(t, f.logs.String(), "line is too long")
+	require.Contains(t, f.logs.String(), "line is longer than 1024 KiB")
 	entries := tr.Transcript.Close()
 	require.Equal(t, record.EntrySkill, entries[1].Type)
 }
@@ -252,7 +252,6 @@ func TestHostileSideChannel(t *testing.T) {
 	for line, warning := range map[string]string{
 		`echo '{"type":"tool_call","name":"x","arguments":` + nested + `}'`: "nested more than 500 levels deep",
 		`echo '{"type":"usage","input_tokens":-1}'`:                         "must not be negative",
-		`echo '{"type":"metadata","metadata":[1]}'`:                         "metadata must be an object",
 	} {
 		f := agent(line)
 		tr := f.trial(t, "x")
@@ -261,6 +260,17 @@ func TestHostileSideChannel(t *testing.T) {
 		require.Nil(t, out.Usage)
 		require.Len(t, tr.Transcript.Close(), 1)
 		require.Contains(t, f.logs.String(), warning)
+	}
+
+	// Metadata that cannot be recorded was only a warning, so that graders decided as if there were no metadata.
+	for line, fault := range map[string]string{
+		`echo '{"type":"metadata","metadata":[1]}'`:                                                        "metadata must be an object",
+		`echo '{"type": "metadata", "metadata": {"score": NaN}}'`:                                          "not a JSON event: invalid character 'N'",
+		`echo '{"metadata": {"k": ` + nested + `}, "type": "metadata"}'`:                                   "line is nested more than 500 levels deep",
+		`printf '{"type":"metadata","metadata":{"k":"'; head -c 1100000 /dev/zero | tr '\0' x; echo '"}}'`: "line is longer than 1024 KiB",
+	} {
+		_, err := agent(line).exec.Execute(t.Context(), agent(line).trial(t, "x"))
+		require.ErrorContains(t, err, "the program reported metadata that cannot be recorded: "+fault)
 	}
 
 	f := agent(`printf '{"type":"tool_call","name":"x","arguments":["\377","\\"[[["]}\n'`)

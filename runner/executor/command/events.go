@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"waza/eval/jsonwalk"
+	"waza/eval/text"
 	"waza/runner/executor"
 	"waza/runner/proc"
 	"waza/runner/record"
 )
 
 const (
-	// maxEventLine is the maximum length of a line of the side channel; longer ones are skipped.
+	// maxEventLine is the maximum length of a line of the side channel; longer ones are skipped, and an error if they are metadata.
 	maxEventLine = 1 << 20
 	// maxEventDepth is the maximum nesting of arguments and results. As part of an event, which
 	// is part of a result, they must stay below the limits of JSON parsers: 10,000 levels in Go
@@ -35,8 +36,9 @@ type channel struct {
 	read, write *os.File
 	usage       *record.Usage // complete after wait
 	done        chan struct{}
-	bad         bool // an invalid line was reported
-	logs        int  // number of log lines until now
+	bad         bool  // an invalid line was reported
+	logs        int   // number of log lines until now
+	fault       error // of metadata that could not be recorded; complete after wait
 }
 
 // event is a line of the side channel.
@@ -103,7 +105,11 @@ func (c *channel) serve(t *executor.Trial, alive func()) {
 		line, err := readLine(in)
 		if len(line) > 0 {
 			alive()
-			if problem := c.take(t, line); problem != nil && !c.bad {
+			problem := c.take(t, line)
+			if problem != nil && c.fault == nil && ofMetadata().Match(line[:min(len(line), 200)]) {
+				c.fault = executor.Permanent(fmt.Errorf("the program reported metadata that cannot be recorded: %w", problem))
+			}
+			if problem != nil && !c.bad {
 				c.bad = true
 				t.Logf("warning", "file descriptor 3: %v; the line is skipped", problem)
 			}
@@ -114,8 +120,11 @@ func (c *channel) serve(t *executor.Trial, alive func()) {
 	}
 }
 
+// ofMetadata matches the start of a line with metadata, also of an invalid one.
+var ofMetadata = text.Pattern(`"type"\s*:\s*"metadata"|^\s*\{\s*"metadata"\s*:`)
+
 var (
-	errLongLine = errors.New("line is too long")
+	errLongLine = fmt.Errorf("line is longer than %d KiB", maxEventLine>>10)
 	errDeepLine = fmt.Errorf("line is nested more than %d levels deep", maxEventDepth)
 	errManyLogs = fmt.Errorf("more than %d log lines", maxLogs)
 	errUsage    = errors.New("usage: counts must not be negative")
@@ -153,7 +162,7 @@ func (c *channel) take(t *executor.Trial, line []byte) error {
 	if err := json.Unmarshal(line, &e); err != nil {
 		return fmt.Errorf("not a JSON event: %w", err)
 	}
-	text := e.Text + e.Content + e.Message
+	words := e.Text + e.Content + e.Message
 	switch e.Type {
 	case "tool_call":
 		t.Transcript.ToolCall(record.ToolCall{
@@ -162,13 +171,13 @@ func (c *channel) take(t *executor.Trial, line []byte) error {
 		})
 	case "message":
 		role := cmp.Or(e.Role, "assistant")
-		t.Transcript.Message(role, text)
+		t.Transcript.Message(role, words)
 	case "thought":
-		t.Transcript.Add(record.Entry{Type: record.EntryThought, Text: text})
+		t.Transcript.Add(record.Entry{Type: record.EntryThought, Text: words})
 	case "skill":
 		t.Transcript.Skill(e.Name)
 	case "error":
-		t.Transcript.Add(record.Entry{Type: record.EntryError, Text: text})
+		t.Transcript.Add(record.Entry{Type: record.EntryError, Text: words})
 	case "usage":
 		if e.InputTokens < 0 || e.OutputTokens < 0 || e.TotalTokens < 0 || e.CostUSD < 0 {
 			return errUsage
@@ -187,7 +196,7 @@ func (c *channel) take(t *executor.Trial, line []byte) error {
 		if c.logs++; c.logs > maxLogs {
 			return errManyLogs
 		}
-		t.Logf("info", "%s", text)
+		t.Logf("info", "%s", words)
 	default:
 		return fmt.Errorf("unknown type %q; known types: tool_call, message, thought, usage, skill, metadata, error, log", e.Type)
 	}
