@@ -45,9 +45,10 @@ func (c *caseTranslator) graders() []*yaml.Node {
 			continue
 		}
 		switch {
-		case parameters[key] != "": // which promptfoo merges into the config of the provider
+		case slices.Contains(optionKeys, key):
+		case isProviderSetting(key): // which promptfoo merges into the config of the provider
 			c.block(c.options[key], "the key options.%s: waza has no settings of providers for single tests", text.Clip(key, 60))
-		case !slices.Contains(optionKeys, key):
+		default:
 			c.warn(c.options[key], "options.%s has no effect: promptfoo has no such option", text.Clip(key, 60))
 		}
 	}

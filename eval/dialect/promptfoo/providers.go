@@ -54,6 +54,7 @@ type provider struct {
 	prompts    part // those that it gets; all if it lists none
 	isHTTP     bool
 	isParsed   bool // its answers have a JSON schema, and promptfoo parses them
+	service    string
 	id         string
 	cell       string         // its name, if cells have names
 	caller     map[string]any // as programs of prompts and variables see it
@@ -107,7 +108,45 @@ var decisiveSettings = strings.Fields(`tools tool_choice toolChoice toolConfig f
 	modalities audio audio_format instructions conversation previous_response_id prompt background include truncation text
 	safetySettings systemInstruction system_instruction responseSchema response_schema responseMimeType cachedContent contextCache
 	extra_body beta effort logit_bias logprobs top_logprobs dataSources data_sources assistantId prefill plugins provider
-	models route transforms grammar format think num_ctx headers_file skills working_dir sandbox_mode`)
+	models route transforms grammar format think num_ctx headers headers_file skills working_dir sandbox_mode`)
+
+// passedOn are keys of the config of single services that promptfoo sends, and that their APIs have under the same name.
+var passedOn = map[string][]string{
+	"perplexity": strings.Fields(`search_domain_filter search_recency_filter search_after_date_filter search_before_date_filter web_search_options
+		return_related_questions return_images`),
+	"xai":     {"search_parameters"},
+	"mistral": {"safe_prompt", "random_seed"},
+}
+
+// notPassedOn are keys of the config of single services that change answers and that waza cannot honor: the API for clients of OpenAI does not
+// have them, they change the form of answers, or only some versions of promptfoo send them.
+var notPassedOn = map[string][]string{
+	"mistral":    {"n", "prediction"},
+	"anthropic":  {"output_format", "extra_headers"},
+	"groq":       {"reasoning_format", "include_reasoning", "compound_custom", "search_settings"},
+	"xai":        {"agent_tools"},
+	"openrouter": {"min_p", "top_a", "repetition_penalty", "preset", "include_reasoning"},
+	"google": strings.Fields(`thinkingConfig topK presencePenalty frequencyPenalty candidateCount responseModalities response_mime_type
+		speechConfig mediaResolution responseLogprobs imageConfig response_format`),
+	"ollama": strings.Fields(`repeat_penalty repeat_last_n mirostat mirostat_eta mirostat_tau min_p tfs_z typical_p penalize_newline num_keep
+		system template raw response_format`),
+}
+
+// unparsed are the services whose answers promptfoo does not parse, whatever their form is.
+var unparsed = []string{"mistral", "google", "ollama"}
+
+// endpointSettings are other keys of a provider's config that the translation handles.
+var endpointSettings = strings.Fields(`apiBaseUrl baseUrl base_url apiHost apiKey apiKeyEnvar apiVersion deployment_name deploymentName reasoning
+	systemPrompt system_prompt passthrough generationConfig model`)
+
+// isProviderSetting reports whether a key of the config of some provider changes its answers.
+func isProviderSetting(key string) bool {
+	ofService := func(keys map[string][]string) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Values(keys)), func(list []string) bool { return slices.Contains(list, key) })
+	}
+	return parameters[key] != "" || ofGoogle[key] != "" || slices.Contains(decisiveSettings, key) || slices.Contains(endpointSettings, key) ||
+		ofService(passedOn) || ofService(notPassedOn)
+}
 
 // settings returns the model and the settings of a provider with this id and config.
 func (p *provider) read(id string, config part) error {
@@ -127,6 +166,7 @@ func (p *provider) read(id string, config part) error {
 	}
 	p.settings = dialect.NewMap(p.at)
 	p.params = map[string]any{}
+	p.service = name
 	p.settings.Set("executor", dialect.Scalar(p.at, s.executor))
 	p.settings.Set("model", dialect.Scalar(p.at, model))
 	if s.url != "" {
@@ -148,8 +188,6 @@ func (p *provider) read(id string, config part) error {
 		}
 	}
 	p.dropUnsupported(model)
-	format, _ := p.params["response_format"].(map[string]any)
-	p.isParsed = format["type"] == "json_schema" && s.executor == "openai"
 	return nil
 }
 
@@ -259,9 +297,19 @@ func (p *provider) setting(pair decode.Pair) error {
 	if err != nil {
 		return fmt.Errorf("config.%s: %w", text.Clip(key, 60), err)
 	}
+	format, isMap := value.(map[string]any)
 	switch {
 	case key == "response_format" && p.settings.Get("executor").Value == "anthropic":
 		p.idle = append(p.idle, key)
+	case slices.Contains(notPassedOn[p.service], key) && !lacksValue(pair.Value):
+		return fmt.Errorf("the key config.%s", text.Clip(key, 60))
+	case slices.Contains(passedOn[p.service], key):
+		p.params[key] = value
+	case key == "response_format" && !isMap && value != nil:
+		return errors.New("the key config.response_format must be a map: waza reads no file in its place")
+	case key == "response_format": // of passthrough, promptfoo does not parse answers
+		p.isParsed = format["type"] == "json_schema" && !slices.Contains(unparsed, p.service)
+		p.params[key] = value
 	case parameters[key] != "":
 		p.params[parameters[key]] = value
 	case key == "apiBaseUrl" || key == "baseUrl" || key == "base_url":
@@ -290,7 +338,7 @@ func (p *provider) setting(pair decode.Pair) error {
 		extra, _ := value.(map[string]any)
 		maps.Copy(p.params, extra)
 	case slices.Contains(withoutEffect, key) || lacksValue(pair.Value):
-	case slices.Contains(decisiveSettings, key):
+	case slices.Contains(decisiveSettings, key), p.service == "perplexity" && key != "usage_tier": // some versions send all
 		return fmt.Errorf("the key config.%s", text.Clip(key, 60))
 	default:
 		p.idle = append(p.idle, text.Clip(key, 60))
