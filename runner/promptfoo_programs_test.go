@@ -270,6 +270,7 @@ func TestPromptfooTransformVars(t *testing.T) {
 	requireProgram(t, "python3")
 	require.Equal(t, map[string]string{
 		"one": "A AB", "list [b=x]": "A x", "list [b=y]": "A y", "lines": "A A!", "file": "A Aa", "python": "A Ap", "same id": "A true",
+		"list of one": "A x-", "one of several [a=A]": "A 2", "one of several [a=B]": "B 2", "one item": "A y",
 		"exception": "blocked: options.transformVars: the program vars.none.length: Cannot read properties of undefined (reading 'length')",
 		"no map":    "blocked: options.transformVars: it must return variables, got 7",
 	}, promptsOf(t, `
@@ -284,6 +285,9 @@ tests:
   - {description: file, options: {transformVars: 'file://make.js:named'}}
   - {description: python, options: {transformVars: file://make.py}}
   - {description: same id, options: {transformVars: '({b: /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(context.uuid)})'}}
+  - {description: list of one, vars: {c: [x]}, options: {transformVars: '{...vars, b: vars.c.join("-") + "-"}'}}
+  - {description: one of several, vars: {a: [A, B]}, options: {transformVars: '{...vars, b: vars.a.length}'}}
+  - {description: one item, vars: {c: [y]}, options: {transformVars: '{...vars, b: vars.c[0]}'}}
   - {description: exception, options: {transformVars: vars.none.length}}
   - {description: no map, options: {transformVars: '7'}}
 -- make.js --

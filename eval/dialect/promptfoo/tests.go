@@ -410,6 +410,7 @@ func (tr *translator) assertionOf(row part, cell string) *yaml.Node {
 type variable struct {
 	name   string
 	values []any // more than one multiply the test
+	isList bool  // also if it is a list of one
 	reason string
 	fault  error // of a program that makes variables
 }
@@ -483,7 +484,7 @@ func (tr *translator) variable(p decode.Pair, expand bool) variable {
 	}
 	list, isList := value.([]any)
 	if _, ofTexts := firstItem(list).(string); expand && isList && ofTexts {
-		v.values = list
+		v.values, v.isList = list, true
 	} else {
 		v.values = []any{value}
 	}
@@ -505,7 +506,7 @@ func (tr *translator) variable(p decode.Pair, expand bool) variable {
 		}
 		loaded = append(loaded, texts...)
 	}
-	v.values = loaded
+	v.values, v.isList = loaded, v.isList || len(loaded) > 1
 	return v
 }
 

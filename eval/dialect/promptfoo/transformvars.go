@@ -24,14 +24,15 @@ func (tr *translator) transformVars(vars []variable, code part, expand bool, key
 	}
 	values := map[string]any{}
 	for _, v := range vars {
-		switch one := firstItem(v.values).(type) {
-		case fileProgram:
-			values[v.name] = string(one)
-		default:
-			values[v.name] = one
+		list := make([]any, len(v.values))
+		for i, one := range v.values {
+			if ref, isProgram := one.(fileProgram); isProgram {
+				one = string(ref)
+			}
+			list[i] = one
 		}
-		if len(v.values) > 1 {
-			values[v.name] = v.values
+		if values[v.name] = firstItem(list); v.isList {
+			values[v.name] = list
 		}
 	}
 	var p *program
