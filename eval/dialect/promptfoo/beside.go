@@ -23,7 +23,8 @@ func (tr *translator) besides(file string) (below, others []string) {
 	holdsConfig := func(name string) bool {
 		return name == config || strings.HasPrefix(config, name+string(filepath.Separator))
 	}
-	seen := []string{file}
+	seen, tried := []string{file}, map[string]bool{}
+	entries := map[string]map[string]bool{} // of the folders of programs
 	usesNode := slices.Contains(nodeExtensions, filepath.Ext(file))
 	for queue := []string{file}; len(queue) > 0 && len(seen) < maxBeside; queue = queue[1:] {
 		source, err := tr.read(queue[0])
@@ -31,9 +32,17 @@ func (tr *translator) besides(file string) (below, others []string) {
 			continue
 		}
 		dir := filepath.Dir(queue[0])
+		if entries[dir] == nil {
+			entries[dir] = tr.namesIn(dir)
+		}
 		for _, word := range namedWord().FindAllString(source, -1) {
 			for _, name := range namesOfModule(word, usesNode) {
 				full := filepath.Join(dir, filepath.FromSlash(name))
+				first, _, _ := strings.Cut(path.Clean(name), "/")
+				if tried[full] || first != ".." && !entries[dir][first] {
+					continue
+				}
+				tried[full] = true
 				info, err := tr.Files.Stat(full)
 				isFolder := err == nil && info.IsDir()
 				if err != nil || isFolder && !strings.Contains(name, "/") || holdsConfig(full) || slices.Contains(seen, full) {
@@ -65,6 +74,17 @@ func (tr *translator) besides(file string) (below, others []string) {
 		}
 	}
 	return below, others
+}
+
+// namesIn returns the names of the files and folders in a folder. Most words of a program name none of them, so that waza does not look
+// for each on the disk.
+func (tr *translator) namesIn(dir string) map[string]bool {
+	names := map[string]bool{}
+	list, _ := tr.Files.List(dir)
+	for _, entry := range list {
+		names[entry.Name()] = true
+	}
+	return names
 }
 
 // namesOfModule returns the paths that a word of a program can mean.
