@@ -140,6 +140,7 @@ tests:
   - {description: python syntax, assert: [{type: not-python, value: file://syntax.py}]}
   - {description: python load, assert: [{type: python, value: file://load.py}]}
   - {description: function, assert: [{type: javascript, value: 'file://m.cjs:gone'}]}
+  - {description: value, assert: [{type: not-javascript, value: file://value.cjs}]}
   - {description: node function, assert: [{type: javascript, value: 'file://n.cjs:gone'}]}
   - {description: syntax, assert: [{type: not-javascript, value: file://syntax.cjs}]}
   - {description: module, assert: [{type: javascript, value: "process.mainModule.require('no-such-module')(output)"}]}
@@ -160,10 +161,12 @@ def get_assert(:
 raise KeyError("at the start")
 -- m.cjs --
 module.exports = {other: () => true};
+-- value.cjs --
+module.exports = {pass: true};
 -- n.cjs --
 require("path").gone = 1;
 -- syntax.cjs --
-module.exports = (;
+module.exports = () => (;
 -- timer.cjs --
 module.exports = () => new Promise(() => setTimeout(() => { throw new Error("late"); }, 1));
 -- comment.cjs --
@@ -182,7 +185,7 @@ module.exports = output => require("path").basename(output) === "package.json";
 	got := reasonsOf(t, res)
 	for name, want := range map[string]string{
 		"python function": "error: m.py has no function gone", "python syntax": "error: SyntaxError: ", "python load": "error: KeyError: 'at the start'",
-		"function": "error: m.cjs exports no function gone", "node function": "error: n.cjs exports no function gone", "syntax": "error: Unexpected token ';'", "module": "error: Cannot find module 'no-such-module'",
+		"function": "error: m.cjs exports no function gone", "value": "error: value.cjs exports no function", "node function": "error: n.cjs exports no function gone", "syntax": "error: Unexpected token ';'", "module": "error: Cannot find module 'no-such-module'",
 		"ends": "error: the assertion ended the program", "never": "error: the promise of the assertion never settles", "timer": "error: Error: late\n    at ",
 		"number": "failed: got \"NaN\"", "score": "failed: \"score\":\"NaN\"", "python number": "failed: got NaN", "comment": "passed: ", "python comment": "passed: ",
 	} {

@@ -118,6 +118,9 @@ func (tr *translator) fileBody(ref, arguments string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if !hasFunction().MatchString(source) {
+		return "", fmt.Errorf("%s exports no function", text.Clip(file, 80))
+	}
 	chosen := "exported.default ?? exported"
 	if function != "" && !regexp.MustCompile(`(?:^|[^\w$])`+regexp.QuoteMeta(function)+`(?:$|[^\w$])`).MatchString(source) {
 		return "", fmt.Errorf("%s exports no function %s", text.Clip(file, 80), text.Clip(function, 60))
@@ -129,6 +132,9 @@ func (tr *translator) fileBody(ref, arguments string) (string, error) {
 		"\n})(module, module.exports);\nconst exported = module.exports, chosen = " + chosen +
 		";\nreturn typeof chosen === \"function\" ? chosen(" + arguments + ") : chosen;", nil
 }
+
+// hasFunction matches code that can contain a function, or load one.
+var hasFunction = text.Pattern(`=>|\bfunction\b|\bFunction\b|\)\s*\{|\brequire\b|\bimport\b`)
 
 var (
 	exportDefault = text.Pattern(`(?m)^export\s+default\s+`)
