@@ -71,6 +71,9 @@ func (s *Sandboxes) Prepare(ctx context.Context, own surroundings.SandboxImage) 
 // ErrMeddled is the error of a program that would find files of an earlier program in its Elsewhere.
 var ErrMeddled = container.ErrMeddled
 
+// ErrDisk is the error of a program in a container whose files exceed the limit of the disk.
+var ErrDisk = container.ErrDisk
+
 // image returns the image of a task that can have one of its own.
 func (p *Policy) image(own surroundings.SandboxImage) container.Image {
 	if own == (surroundings.SandboxImage{}) {

@@ -48,12 +48,14 @@ func tablesOf(root *yaml.Node) (tables int) {
 }
 
 // placed reports whether a file with some keys of a task is one: it has enough of them, or the name of one, with an
-// instruction beside it.
+// instruction and the environment or the tests beside it.
 func placed(file string, root *yaml.Node) bool {
 	has := func(key string) bool { return decode.Lookup(root, key) != nil }
 	tables, versioned := tablesOf(root), has("schema_version") || has("version")
 	if tables >= 2 || has("steps") && (versioned || tables == 1) || tables == 1 && versioned {
 		return true
 	}
-	return filepath.Base(file) == taskFile && files.IsRegular(filepath.Join(filepath.Dir(file), "instruction.md"))
+	dir := filepath.Dir(file)
+	return filepath.Base(file) == taskFile && files.IsRegular(filepath.Join(dir, "instruction.md")) &&
+		(files.IsDir(filepath.Join(dir, "environment")) || files.IsDir(filepath.Join(dir, "tests")))
 }

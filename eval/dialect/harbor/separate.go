@@ -191,15 +191,45 @@ func (tr *translator) artifactsOf(s *step) (list []artifact) {
 		if !path.IsAbs(source) {
 			source = path.Join(tr.workdir, source)
 		}
-		list = append(list, artifact{n, path.Clean(source), lookup(n, "exclude")})
+		if source = path.Clean(source); untransferable(source) != "" || isRewards(source) {
+			continue // checkArtifacts reports it
+		}
+		list = append(list, artifact{n, source, lookup(n, "exclude")})
 	}
 	return list
+}
+
+// untransferable returns the reason why waza gives no separate verifier an artifact; empty if it does.
+func untransferable(source string) string {
+	switch {
+	case source == "/":
+		return "is the whole sandbox"
+	case path.Dir(source) == "/" && path.Ext(source) != "":
+		return "is a file directly below /; put it into a folder"
+	case source == "/tests" || strings.HasPrefix(source, "/tests/"):
+		return "is in /tests, and an agent must not change the tests of the verifier"
+	}
+	return ""
+}
+
+// isRewards reports whether an artifact is in the folder of the rewards, which is empty when the agent ends.
+func isRewards(source string) bool {
+	return source == "/logs/verifier" || strings.HasPrefix(source, "/logs/verifier/")
+}
+
+// needsSeparate reports whether a separate verifier gets the artifacts of a step or, in root, of the task.
+func (tr *translator) needsSeparate(n *yaml.Node, s *step) bool {
+	if n == tr.root && tr.isMulti() {
+		return slices.ContainsFunc(tr.steps, func(s step) bool { return tr.isSeparate(&s) })
+	}
+	return tr.isSeparate(s)
 }
 
 // checkArtifacts reports artifacts that waza cannot take, and makes those outside of the work folder a part of
 // the workspace, as far as that changes nothing for the agent.
 func (tr *translator) checkArtifacts(n *yaml.Node, s *step) {
-	for _, item := range dialect.Items(lookup(n, "artifacts")) {
+	separate := tr.needsSeparate(n, s)
+	for i, item := range dialect.Items(lookup(n, "artifacts")) {
 		source := dialect.TextOf(item)
 		if item.Kind == yaml.MappingNode {
 			source = dialect.TextOf(lookup(item, "source"))
@@ -216,7 +246,7 @@ func (tr *translator) checkArtifacts(n *yaml.Node, s *step) {
 			tr.fault(item, "the artifact %q must not contain ..", text.Clip(source, 80))
 			continue
 		case tr.ofImage && !path.IsAbs(source):
-			if tr.isSeparate(s) {
+			if separate {
 				tr.block(item, "the artifact %q is relative to a work folder that only the image knows; write its absolute path", text.Clip(source, 80))
 			}
 			continue // in the work folder of the image
@@ -224,6 +254,14 @@ func (tr *translator) checkArtifacts(n *yaml.Node, s *step) {
 			source = path.Join(tr.workdir, source)
 		}
 		source = path.Clean(source)
+		if why := untransferable(source); why != "" && separate {
+			tr.block(item, "artifacts[%d], %q, %s", i, text.Clip(source, 80), why)
+			continue
+		}
+		if isRewards(source) && separate {
+			tr.warn(item, "artifacts[%d] has no effect: %s belongs to the verifier, and is empty in the sandbox of the agent", i, text.Clip(source, 80))
+			continue
+		}
 		inside := !tr.ofImage && (source == tr.workdir || strings.HasPrefix(source, tr.workdir+"/"))
 		isPublished := source == published || strings.HasPrefix(source, published+"/")
 		switch {
@@ -232,7 +270,7 @@ func (tr *translator) checkArtifacts(n *yaml.Node, s *step) {
 			tr.inWorkspace(published, false)
 		case len(tr.reasons) == 0 && !surroundings.IsReserved(path.Dir(source)):
 			tr.inWorkspace(source, true)
-		case tr.isSeparate(s):
+		case separate:
 		default:
 			tr.warn(item, "the record of a run does not contain the artifact %s unless it is in the work folder or in %s", text.Clip(source, 80), published)
 		}

@@ -369,10 +369,12 @@ const probeTime = 2 * time.Minute
 // isChanged reports whether no verifier starts in the container of the agent, although one starts in a new
 // container of the same image. A fault of the engine that passes or that concerns all containers is not the agent's.
 func (g *rewardGrader) isChanged(ctx context.Context, s *grader.Subject, workspace string) bool {
-	if g.starts(ctx, s, workspace) {
-		return false
-	}
-	fresh, err := os.MkdirTemp(s.Temp, "waza-new-*")
+	return !g.starts(ctx, s, func(box rewardBox) surrounding { return g.beside(box, workspace, s.Task.Sandbox) }) && g.startsNew(ctx, s)
+}
+
+// startsNew reports whether a verifier starts in a new container of the image of the agent.
+func (g *rewardGrader) startsNew(ctx context.Context, s *grader.Subject) bool {
+	fresh, err := g.tempDir(s, "waza-new-*")
 	if err != nil {
 		return false
 	}
@@ -383,22 +385,23 @@ func (g *rewardGrader) isChanged(ctx context.Context, s *grader.Subject, workspa
 			return false
 		}
 	}
-	return g.starts(ctx, s, fresh)
+	return g.starts(ctx, s, func(box rewardBox) surrounding { return g.beside(box, fresh, s.Task.Sandbox) })
 }
 
-// starts reports whether a verifier starts in the container of a workspace. Its own script does not run.
-func (g *rewardGrader) starts(ctx context.Context, s *grader.Subject, workspace string) bool {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
+// starts reports whether a verifier starts in its surroundings. Its own script does not run, and programs there
+// get nothing of it.
+func (g *rewardGrader) starts(ctx context.Context, s *grader.Subject, in func(rewardBox) surrounding) bool {
 	box, err := g.emptyBox(s)
 	if err != nil {
 		return false
 	}
 	defer os.RemoveAll(box.dir)
-	if err := box.writeOwn(preludeFile, containerProbe); err != nil {
+	if err := box.writeOwn(preludeFile, probe); err != nil {
 		return false
 	}
-	_, _ = g.run(ctx, s, box, g.beside(box, workspace, s.Task.Sandbox))
+	at := in(box)
+	at.ofAgent, at.limit = true, probeTime
+	_, _ = g.run(ctx, s, box, at)
 	return box.started()
 }
 
@@ -452,12 +455,10 @@ func (g *rewardGrader) copyTests(s *grader.Subject, to string) error {
 
 // run runs the verifier, or what comes before it. It returns the end of its output.
 func (g *rewardGrader) run(ctx context.Context, s *grader.Subject, box rewardBox, at surrounding) (*proc.Tail, error) {
-	limit := g.limitOf()
-	overrun := executor.Permanent(fmt.Errorf("the verifier ran longer than its timeout of %v", limit))
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, overrun)
+	ctx, cancel := context.WithTimeoutCause(ctx, at.limit, executor.Permanent(&overrunError{at.what, at.limit}))
 	defer cancel()
 	said := &proc.Tail{Max: programOutput}
-	environ, err := g.environ(s, box, at.workspace)
+	environ, err := g.environ(s, box, at)
 	if err != nil {
 		return said, err
 	}
@@ -466,7 +467,7 @@ func (g *rewardGrader) run(ctx context.Context, s *grader.Subject, box rewardBox
 		Dir:  at.dir, Env: environ, Stdout: said, Stderr: said,
 	}
 	read := slices.Clone(s.Borrowed)
-	if !g.inContainer() {
+	if !g.inContainer() && !at.ofAgent {
 		cmd.Args, read = append(cmd.Args, needsOf(box.script)...), append(read, box.programs)
 	}
 	own := at.task
@@ -481,10 +482,10 @@ func (g *rewardGrader) run(ctx context.Context, s *grader.Subject, box rewardBox
 	switch lacking := g.lacking(box); {
 	case ctx.Err() != nil:
 		return said, context.Cause(ctx)
-	case lacking != "":
+	case lacking != "" && !at.ofAgent:
 		return said, executor.Permanent(fmt.Errorf("the verifier cannot run here: %s", lacking))
 	case errors.As(err, &exit) && exit.FromOutside():
-		return said, fmt.Errorf("the verifier was %w: %s", exit, lastWords(said, &proc.Tail{Max: programOutput}))
+		return said, fmt.Errorf("%s was %w: %s", at.what, exit, lastWords(said, &proc.Tail{Max: programOutput}))
 	case err != nil && !errors.As(err, &exit):
 		return said, err
 	}
@@ -501,20 +502,22 @@ func (g *rewardGrader) lacking(box rewardBox) string {
 	return text.Clip(first, 500)
 }
 
-// environ returns the environment of the verifier.
-func (g *rewardGrader) environ(s *grader.Subject, box rewardBox, workspace string) ([]string, error) {
+// environ returns the environment of the verifier, or that of programs of the agent, which has nothing of the
+// verifier except the mark that the shell works.
+func (g *rewardGrader) environ(s *grader.Subject, box rewardBox, at surrounding) ([]string, error) {
 	environ := s.Env
 	if environ == nil {
 		environ = os.Environ()
 	}
-	environ = slices.Clone(environ)
-	for _, name := range slices.Sorted(maps.Keys(g.options.Env)) {
-		value, err := surroundings.FromMachine(g.options.Env[name], os.LookupEnv)
-		if err != nil {
-			return nil, executor.Permanent(fmt.Errorf("env.%s: %w", name, err))
-		}
-		environ = append(environ, name+"="+value)
+	environ = append(slices.Clone(environ), "WAZA_STARTED="+filepath.Join(box.own, startedFile), "WAZA_WORKSPACE_DIR="+at.workspace)
+	if at.ofAgent {
+		return environ, nil
 	}
+	own, err := g.ownEnviron()
+	if err != nil {
+		return nil, err
+	}
+	environ = append(environ, own...)
 	searched := ""
 	for _, kv := range environ {
 		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
@@ -522,8 +525,19 @@ func (g *rewardGrader) environ(s *grader.Subject, box rewardBox, workspace strin
 		}
 	}
 	return append(environ, "PATH="+searched+string(filepath.ListSeparator)+box.programs, "WAZA_STAND_INS="+box.programs,
-		"WAZA_LACKING="+filepath.Join(box.own, lackingFile),
-		"WAZA_STARTED="+filepath.Join(box.own, startedFile), "WAZA_WORKSPACE_DIR="+workspace), nil
+		"WAZA_LACKING="+filepath.Join(box.own, lackingFile)), nil
+}
+
+// ownEnviron returns the variables of the option env.
+func (g *rewardGrader) ownEnviron() (environ []string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(g.options.Env)) {
+		value, err := surroundings.FromMachine(g.options.Env[name], os.LookupEnv)
+		if err != nil {
+			return nil, executor.Permanent(fmt.Errorf("env.%s: %w", name, err))
+		}
+		environ = append(environ, name+"="+value)
+	}
+	return environ, nil
 }
 
 // needs of scripts, by the texts that show them.

@@ -19,11 +19,17 @@ import (
 // openSandboxes gives an environment sandboxes of namespaces.
 func openSandboxes(t *testing.T, env *grader.Env) {
 	t.Helper()
+	openLimited(t, env, sandbox.Policy{})
+}
+
+// openLimited is like openSandboxes, with a policy.
+func openLimited(t *testing.T, env *grader.Env, policy sandbox.Policy) {
+	t.Helper()
 	if err := sandbox.Detect().Namespaces; err != nil {
 		t.Skip("no sandbox of namespaces: ", err)
 	}
 	var err error
-	env.Sandboxes, err = sandbox.Open(record.TierNamespaces, sandbox.Policy{})
+	env.Sandboxes, err = sandbox.Open(record.TierNamespaces, policy)
 	require.NoError(t, err)
 	t.Cleanup(env.Sandboxes.Close)
 }

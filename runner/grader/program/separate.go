@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +28,8 @@ import (
 // A SeparateVerifier is a verifier with a sandbox of its own.
 type SeparateVerifier struct {
 	// Image of the verifier, or Dockerfile of it, in the form of config.sandbox. Only for the mode
-	// container. It contains /tests/test.sh. Without an image, the verifier finds tests in /tests.
+	// container. It contains /tests/test.sh. Without an image, the verifier runs in a new container of the
+	// task's image, and finds tests in /tests.
 	surroundings.SandboxImage `yaml:",inline"`
 	// Folder where test.sh starts; the work folder of the image when absent, or / without an image.
 	Workdir string `yaml:"workdir" json:",omitempty"`
@@ -41,7 +42,8 @@ type SeparateVerifier struct {
 type Artifact struct {
 	// Absolute path.
 	Source string `yaml:"source" jsonschema:"required"`
-	// Files and folders in it that are left out, as with tar --exclude: *.tmp, .git.
+	// Files and folders in it that are left out, as with tar --exclude: *.tmp, .git, [ab].log. An artifact that
+	// is itself listed is not left out.
 	Exclude []string `yaml:"exclude" json:",omitempty"`
 }
 
@@ -49,7 +51,7 @@ type Artifact struct {
 type CollectCommand struct {
 	// Command of the shell, which starts in the work folder. Its exit code does not matter.
 	Command string `yaml:"command" jsonschema:"required"`
-	// Maximum number of seconds that the command can take.
+	// Maximum number of seconds that the command can take; 60 when absent.
 	Timeout float64 `yaml:"timeout" jsonschema:"exclusiveMinimum=0"`
 }
 
@@ -96,6 +98,9 @@ func (o *RewardOptions) checkSeparate(c *eval.Check) {
 		if dir := path.Dir(path.Clean(a.Source)); !path.IsAbs(a.Source) || slices.Contains(strings.Split(a.Source, "/"), "..") || dir == "/" && path.Ext(a.Source) != "" || path.Clean(a.Source) == "/" {
 			c.Errorf(decode.At("separate", "artifacts", i, "source"), decode.CodeInvalidValue,
 				"separate.artifacts[%d].source must be an absolute path below a directory, got %q", i, text.Clip(a.Source, 80))
+		} else if ofVerifier(path.Clean(a.Source)) {
+			c.Errorf(decode.At("separate", "artifacts", i, "source"), decode.CodeInvalidValue,
+				"separate.artifacts[%d].source must not be in %s or %s, which belong to the verifier, got %q", i, testsInside, logsInside, text.Clip(a.Source, 80))
 		}
 	}
 }
@@ -106,11 +111,17 @@ const outside = ".outside"
 // gradeSeparate runs the verifier in a sandbox that contains only the artifacts.
 func (g *rewardGrader) gradeSeparate(ctx context.Context, s *grader.Subject, workspace string) (grader.Score, error) {
 	image := g.options.Separate.SandboxImage
-	if len(g.options.Images()) > 0 && !g.inContainer() {
+	if g.options.hasOwnTests() && !g.inContainer() {
 		return grader.Score{}, executor.Permanent(fmt.Errorf("the verifier has an image of its own, and the sandbox here is %q; use the mode container of config.sandbox",
 			g.env.Sandboxes.Tier()))
 	}
+	if !g.options.hasOwnTests() {
+		image = s.Task.Sandbox.SandboxImage
+	}
 	if err := g.env.Sandboxes.Prepare(ctx, image); err != nil { // it was prepared before the limits of the trial counted
+		return grader.Score{}, err
+	}
+	if _, err := g.ownEnviron(); err != nil {
 		return grader.Score{}, err
 	}
 	fresh, err := g.tempDir(s, "waza-separate-*")
@@ -124,19 +135,18 @@ func (g *rewardGrader) gradeSeparate(ctx context.Context, s *grader.Subject, wor
 	if reason != "" || err != nil {
 		return grader.Score{Feedback: reason}, err
 	}
+	if err := g.addWorkdir(fresh, &own); err != nil {
+		return grader.Score{}, err
+	}
 	box, err := g.newBox(s)
 	if err != nil {
 		return grader.Score{}, err
 	}
 	defer os.RemoveAll(box.dir)
-	at := g.beside(box, fresh, own)
-	at.start = "/"
-	if g.options.hasOwnTests() {
-		at.elsewhere, at.write, at.start = map[string]string{logsInside: box.logs}, []string{box.own, box.logs}, ""
-		at.dir = "" // else that of the image
+	said, err := g.run(ctx, s, box, g.apart(box, fresh, own))
+	if ctx.Err() == nil && !box.started() && g.startsWithout(ctx, s, own) {
+		return grader.Score{Feedback: "the verifier does not start with the artifacts of the agent, and starts without them" + colon(err)}, nil
 	}
-	at.start = cmp.Or(g.options.Separate.Workdir, at.start)
-	said, err := g.run(ctx, s, box, at)
 	if err != nil {
 		return grader.Score{}, err
 	}
@@ -146,6 +156,53 @@ func (g *rewardGrader) gradeSeparate(ctx context.Context, s *grader.Subject, wor
 		score.Details = details
 	}
 	return score, err
+}
+
+// apart returns the surroundings of a separate verifier.
+func (g *rewardGrader) apart(box rewardBox, fresh string, own surroundings.TaskSandbox) surrounding {
+	at := g.beside(box, fresh, own)
+	at.start, at.limit = "/", seconds(g.options.Timeout)
+	if g.options.hasOwnTests() {
+		at.elsewhere, at.write, at.start = map[string]string{logsInside: box.logs}, []string{box.own, box.logs}, ""
+		at.dir = "" // else that of the image
+	}
+	at.start = cmp.Or(g.options.Separate.Workdir, at.start)
+	return at
+}
+
+// addWorkdir makes the folder where a separate verifier starts, which an agent without artifacts did not make.
+func (g *rewardGrader) addWorkdir(fresh string, own *surroundings.TaskSandbox) error {
+	dir := path.Clean(g.options.Separate.Workdir)
+	if !path.IsAbs(dir) || surroundings.IsReserved(dir) || ofVerifier(dir) {
+		return nil
+	}
+	root, err := os.OpenRoot(fresh)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := makeDirs(root, outside+dir); err != nil {
+		return err
+	}
+	if !covered(own.Paths, dir) {
+		own.Paths[dir] = outside + dir
+	}
+	return nil
+}
+
+// startsWithout reports whether a separate verifier starts without artifacts.
+func (g *rewardGrader) startsWithout(ctx context.Context, s *grader.Subject, own surroundings.TaskSandbox) bool {
+	own.Paths = map[string]string{}
+	fresh, err := g.tempDir(s, "waza-new-*")
+	if err != nil {
+		return false
+	}
+	defer os.RemoveAll(fresh)
+	defer g.env.Sandboxes.Forget(fresh)
+	if err := g.addWorkdir(fresh, &own); err != nil {
+		return false
+	}
+	return g.starts(ctx, s, func(box rewardBox) surrounding { return g.apart(box, fresh, own) })
 }
 
 // tempDir makes a directory of the trial. The caller removes it.
@@ -159,40 +216,56 @@ func (g *rewardGrader) tempDir(s *grader.Subject, pattern string) (string, error
 }
 
 // collect copies the artifacts from the sandbox of the agent to the workspace of the verifier, and sets
-// the paths at which it finds them. reason is set if the agent broke its sandbox, so that nothing starts there.
-func (g *rewardGrader) collect(ctx context.Context, s *grader.Subject, workspace, fresh string, own *surroundings.TaskSandbox) (copied []CopiedArtifact, reason string, err error) {
+// the paths at which it finds them. Programs of the agent can run meanwhile: those that commands start, and in a
+// container those of its image. reason is set if they, or the artifacts, made the copy fail.
+func (g *rewardGrader) collect(ctx context.Context, s *grader.Subject, workspace, fresh string, own *surroundings.TaskSandbox) ([]CopiedArtifact, string, error) {
+	for repeated := false; ; repeated = true {
+		copied, reason, err := g.collectOnce(ctx, s, workspace, fresh, own)
+		switch {
+		case err == nil || ctx.Err() != nil || !g.inContainer():
+			return copied, reason, err
+		case !repeated: // perhaps a fault of the engine that passes
+		case g.startsNew(ctx, s):
+			return nil, "no artifacts can be copied from the container as the agent left it, and programs start in a new container" + colon(err), nil
+		default:
+			return nil, "", err
+		}
+	}
+}
+
+// collectOnce is a try of collect.
+func (g *rewardGrader) collectOnce(ctx context.Context, s *grader.Subject, workspace, fresh string, own *surroundings.TaskSandbox) (copied []CopiedArtifact, reason string, err error) {
 	box, err := g.emptyBox(s)
 	if err != nil {
 		return nil, "", err
 	}
 	defer os.RemoveAll(box.dir)
-	artifacts := outermost(g.options.Separate.Artifacts)
-	script := g.collectScript(box, artifacts)
-	if err := box.writeOwn(preludeFile, script); err != nil {
+	artifacts := g.options.Separate.Artifacts
+	order := placing(artifacts)
+	if err := box.writeOwn(preludeFile, g.collectScript(box, artifacts, order)); err != nil {
 		return nil, "", err
 	}
 	at := g.beside(box, workspace, s.Task.Sandbox)
 	at.elsewhere, at.write = nil, []string{box.own, box.logs}
-	at.network = s.Task.Sandbox.Network
+	at.network, at.ofAgent, at.what = s.Task.Sandbox.Network, true, "the copy of the artifacts, with the commands before it,"
 	said, err := g.run(ctx, s, box, at)
+	var limit *sandbox.LimitError
+	var overrun *overrunError
+	var exit *proc.ExitError
 	switch {
 	case errors.Is(err, sandbox.ErrMeddled):
 		return nil, err.Error(), nil
-	case g.inContainer() && ctx.Err() == nil && !box.started() && g.isChanged(ctx, s, workspace):
-		return nil, "no program starts in the container as the agent left it, and one starts in a new container" + colon(err), nil
+	case errors.As(err, &limit), errors.Is(err, sandbox.ErrDisk), errors.As(err, &overrun):
+		return nil, "the artifacts of the agent cannot be copied: " + err.Error(), nil
+	case errors.As(err, &exit) && len(g.options.Collect) > 0:
+		return nil, "the artifacts of the agent cannot be copied, because a program ended the copy: " + err.Error(), nil
 	case err != nil:
-		return nil, "", fmt.Errorf("the artifacts of the agent: %w", err)
-	case !box.started():
+		return nil, "", fmt.Errorf("the artifacts of the agent cannot be copied: %w", err)
+	case !box.started() && (g.inContainer() || len(g.options.Collect) == 0): // else a command can have removed the mark
 		return nil, "", fmt.Errorf("the artifacts of the agent cannot be copied: %s", lastWords(said, &proc.Tail{Max: programOutput}))
 	}
-	for i, a := range artifacts {
-		one, err := place(filepath.Join(box.logs, fmt.Sprint(i)), fresh, a, own)
-		if err != nil {
-			return nil, "", fmt.Errorf("the artifact %s: %w", a.Source, err)
-		}
-		copied = append(copied, one)
-	}
-	return copied, "", nil
+	copied, err = placeAll(box.logs, fresh, artifacts, order, own)
+	return copied, "", err
 }
 
 // colon returns the text of an error after a colon; empty for nil.
@@ -203,32 +276,14 @@ func colon(err error) string {
 	return ": " + err.Error()
 }
 
-// outermost returns artifacts that are in no other one, with clean paths, in the order of their paths.
-func outermost(artifacts []Artifact) (list []Artifact) {
-	sorted := slices.Clone(artifacts)
-	for i := range sorted {
-		sorted[i].Source = path.Clean(sorted[i].Source)
-	}
-	slices.SortStableFunc(sorted, func(a, b Artifact) int { return cmp.Compare(a.Source, b.Source) })
-	for _, a := range sorted {
-		if !slices.ContainsFunc(list, func(outer Artifact) bool {
-			return a.Source == outer.Source || strings.HasPrefix(a.Source, outer.Source+"/")
-		}) {
-			list = append(list, a)
-		}
-	}
-	return list
-}
-
-// collectScript returns the script that runs in the sandbox of the agent: the commands, and a copy of each
-// artifact to the directory logs of the box, under its number.
-func (g *rewardGrader) collectScript(box rewardBox, artifacts []Artifact) string {
+// collectScript returns the script that runs in the sandbox of the agent: the commands, and a copy of some
+// artifacts to the directory logs of the box, under their numbers.
+func (g *rewardGrader) collectScript(box rewardBox, artifacts []Artifact, numbers []int) string {
 	var b strings.Builder
-	b.WriteString(`cd "$1" || { echo "the folder $1 does not exist in the sandbox" >"$WAZA_LACKING"; exit 1; }` + "\n")
-	b.WriteString(": >\"$WAZA_STARTED\"\n")
+	b.WriteString("cd \"$1\" || cd /\n: >\"$WAZA_STARTED\"\n")
 	b.WriteString(g.collectCommands())
-	for i, a := range artifacts {
-		from, to := quoted(a.Source), quoted(filepath.Join(box.logs, fmt.Sprint(i)))
+	for _, i := range numbers {
+		from, to := quoted(path.Clean(artifacts[i].Source)), quoted(filepath.Join(box.logs, fmt.Sprint(i)))
 		fmt.Fprintf(&b, "[ ! -e %s ] || cp -RHp %s %s\n", from, from, to)
 	}
 	b.WriteString("exit 0\n")
@@ -236,16 +291,31 @@ func (g *rewardGrader) collectScript(box rewardBox, artifacts []Artifact) string
 }
 
 // collectCommands returns the lines of a script that run the commands, each with its limit if the sandbox has
-// the program timeout.
+// the program timeout. They do not get the variables of the verifier.
 func (g *rewardGrader) collectCommands() string {
 	var b strings.Builder
 	for i, c := range g.options.Collect {
-		limit := cmp.Or(c.Timeout, 60)
-		fmt.Fprintf(&b, "if command -v timeout >/dev/null; then limit='timeout %v'; else limit=; fi\n", limit)
-		fmt.Fprintf(&b, "(exec $limit /bin/sh -c %s) || echo \"the collect command %d ended with exit code $?\"\n", quoted(c.Command), i+1)
+		limit := strconv.FormatFloat(cmp.Or(c.Timeout, 60), 'f', -1, 64)
+		fmt.Fprintf(&b, "if command -v timeout >/dev/null; then limit='timeout -s KILL %s'; else limit=; fi\n", limit)
+		fmt.Fprintf(&b, "(unset %s; exec $limit /bin/sh -c %s) || echo \"the collect command %d ended with exit code $?\"\n",
+			strings.Join(g.ownNames(), " "), quoted(c.Command), i+1)
 	}
 	return b.String()
 }
+
+// ownNames returns the variables that only the verifier gets.
+func (g *rewardGrader) ownNames() []string {
+	names := []string{"WAZA_LACKING", "WAZA_STAND_INS", "WAZA_STARTED"}
+	for _, name := range slices.Sorted(maps.Keys(g.options.Env)) {
+		if usesName().MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// usesName matches names of variables that shells know.
+var usesName = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // quoted quotes a text for sh.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
@@ -256,106 +326,8 @@ type CopiedArtifact struct {
 	// Files is the number of its files; 0 if it does not exist.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
-}
-
-// place moves a copy of an artifact to its place in the workspace of a verifier, without the parts that it excludes.
-func place(from, fresh string, a Artifact, own *surroundings.TaskSandbox) (CopiedArtifact, error) {
-	one := CopiedArtifact{Source: a.Source}
-	info, err := os.Lstat(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return one, nil
-	}
-	if err != nil {
-		return one, err
-	}
-	dir := a.Source
-	if !info.IsDir() {
-		dir = path.Dir(a.Source)
-		one.Files, one.Bytes = 1, info.Size()
-	} else if one.Files, one.Bytes, err = exclude(from, a.Exclude); err != nil {
-		return one, err
-	}
-	to := filepath.Join(fresh, outside, filepath.FromSlash(a.Source))
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return one, err
-	}
-	if !covered(own.Paths, dir) {
-		own.Paths[dir] = outside + dir
-	}
-	return one, move(from, to, filepath.Dir(fresh))
-}
-
-// move moves a file or a directory to a path that does not exist. Both are in a directory.
-func move(from, to, in string) error {
-	root, err := os.OpenRoot(in)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if from, err = filepath.Rel(in, from); err != nil {
-		return err
-	}
-	if to, err = filepath.Rel(in, to); err != nil {
-		return err
-	}
-	return root.Rename(from, to)
-}
-
-// covered reports whether a directory is below one of some paths.
-func covered(paths map[string]string, dir string) bool {
-	for target := range paths {
-		if dir == target || strings.HasPrefix(dir, target+"/") {
-			return true
-		}
-	}
-	return false
-}
-
-// exclude removes the files and folders of a directory that match patterns, and counts the other files. A
-// program of the agent can have made links in it, which are not followed.
-func exclude(dir string, patterns []string) (count int, size int64, err error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer root.Close()
-	var rules []*regexp.Regexp
-	for _, p := range patterns {
-		rules = append(rules, tarPattern(p))
-	}
-	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if name != "." && slices.ContainsFunc(rules, func(r *regexp.Regexp) bool { return r.MatchString(name) }) {
-			if err := root.RemoveAll(name); err != nil || !d.IsDir() {
-				return err
-			}
-			return fs.SkipDir
-		}
-		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
-			count, size = count+1, size+info.Size()
-		}
-		return nil
-	})
-	return count, size, err
-}
-
-// tarPattern returns the expression of a pattern of tar --exclude: it matches a path, or the end of one after
-// a slash, and its wildcards match slashes, too.
-func tarPattern(glob string) *regexp.Regexp {
-	var b strings.Builder
-	for _, r := range strings.TrimSuffix(strings.TrimPrefix(glob, "./"), "/") {
-		switch r {
-		case '*':
-			b.WriteString(".*")
-		case '?':
-			b.WriteString(".")
-		default:
-			b.WriteString(regexp.QuoteMeta(string(r)))
-		}
-	}
-	return regexp.MustCompile("(?s)^(?:.*/)?" + b.String() + "$")
+	// Lost is the reason why a copy of it could not be used.
+	Lost string `json:"lost,omitempty"`
 }
 
 // A surrounding is where a verifier, or the commands that prepare it, run.
@@ -367,6 +339,11 @@ type surrounding struct {
 	network   *surroundings.Network
 	elsewhere map[string]string
 	write     []string
+	// ofAgent means that programs of the agent can run there. They get nothing of the verifier, and the
+	// verifier believes nothing that they report.
+	ofAgent bool
+	what    string        // that runs there, in messages
+	limit   time.Duration // that it can take
 }
 
 // beside returns the surroundings of a verifier that finds a workspace, its tests and its directory of logs.
@@ -374,7 +351,7 @@ func (g *rewardGrader) beside(box rewardBox, workspace string, task surroundings
 	return surrounding{
 		workspace: workspace, dir: box.own, start: cmp.Or(g.options.Workdir, workspace), task: task, network: &g.options.Network,
 		elsewhere: map[string]string{testsInside: box.tests, logsInside: box.logs},
-		write:     []string{box.own, box.tests, box.logs},
+		write:     []string{box.own, box.tests, box.logs}, what: "the verifier", limit: g.limitOf(),
 	}
 }
 
@@ -382,6 +359,7 @@ func (g *rewardGrader) beside(box rewardBox, workspace string, task surroundings
 const separatePrelude = `if [ -n "$1" ]; then cd "$1" || { echo "the folder $1 does not exist in the image of the verifier" >"$WAZA_LACKING"; exit 1; }; fi
 : >"$WAZA_STARTED"
 [ -f /tests/test.sh ] || { echo "the image of the verifier contains no /tests/test.sh" >"$WAZA_LACKING"; exit 1; }
+unset WAZA_LACKING WAZA_STARTED
 chmod +x /tests/test.sh 2>/dev/null
 [ -x /tests/test.sh ] && exec /tests/test.sh
 command -v bash >/dev/null && exec bash /tests/test.sh
@@ -390,11 +368,23 @@ exec sh /tests/test.sh
 
 // limitOf returns the limit of the verifier and of the commands before it.
 func (g *rewardGrader) limitOf() time.Duration {
-	seconds := g.options.Timeout
+	limit := g.options.Timeout
 	for _, c := range g.options.Collect {
-		seconds += cmp.Or(c.Timeout, 60)
+		limit += cmp.Or(c.Timeout, 60)
 	}
-	return time.Duration(seconds * float64(time.Second))
+	return seconds(limit)
+}
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+
+// An overrunError reports that a program took longer than its limit.
+type overrunError struct {
+	what  string
+	limit time.Duration
+}
+
+func (e *overrunError) Error() string {
+	return fmt.Sprintf("%s ran longer than its timeout of %v", e.what, e.limit)
 }
 
 // checkTier returns the reason why no verifier can run in the sandboxes of the run.

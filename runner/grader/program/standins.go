@@ -7,6 +7,7 @@ package program
 
 // prelude starts a verifier. Its arguments are the folder where it starts, and what it needs.
 const prelude = `cd "$1" || { echo "the folder $1 does not exist in the sandbox" >"$WAZA_LACKING"; exit 1; }
+: >"$WAZA_STARTED"
 shift
 for need; do
 	case $need in
@@ -30,6 +31,11 @@ const startTests = "exec /tests/test.sh\n"
 // containerProbe is the prelude in a container, where the programs of its image and real ones that the verifier
 // installs are right. It shows that the shell works.
 const containerProbe = `cd "$1" || { echo "the folder $1 does not exist in the container" >"$WAZA_LACKING"; exit 1; }
+: >"$WAZA_STARTED"
+`
+
+// probe shows that a shell works in the folder where a verifier starts.
+const probe = `[ -z "$1" ] || cd "$1" || exit 1
 : >"$WAZA_STARTED"
 `
 

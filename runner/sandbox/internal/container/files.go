@@ -83,20 +83,41 @@ func writeTree(t *tar.Writer, path string, places []Place) error {
 // walk adds a file of root, or a directory with everything below it. dir is the path of root in the
 // archive, except for directories with places.
 func walk(t *tar.Writer, root *os.Root, only, dir string, places []Place) error {
-	return fs.WalkDir(root.FS(), only, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
+	info, err := root.Lstat(only)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, only)
+	if p := placeAt(places, path); p != nil {
+		err = p.write(t, places, info.ModTime())
+	} else {
+		err = writeFile(t, root, only, nameInside(pathInside(places, path)), info)
+	}
+	if err != nil || !info.IsDir() {
+		return err
+	}
+	names, err := namesIn(root, only)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := walk(t, root, filepath.Join(only, name), dir, places); err != nil {
 			return err
 		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		path := filepath.Join(dir, name)
-		if p := placeAt(places, path); p != nil {
-			return p.write(t, places, info.ModTime())
-		}
-		return writeFile(t, root, name, nameInside(pathInside(places, path)), info)
-	})
+	}
+	return nil
+}
+
+// namesIn returns the names in a directory of root, in their order. Unlike those of [os.Root.FS], they can be any bytes.
+func namesIn(root *os.Root, dir string) ([]string, error) {
+	f, err := root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
 }
 
 // writeArchiveOf writes an archive with a file or a directory of root, as the engine does: named by its
@@ -366,6 +387,9 @@ type extraction struct {
 	modes       map[string]fs.FileMode // of directories, which are set at the end
 }
 
+// ErrDisk is the error of files that are larger than the limit of a program.
+var ErrDisk = errors.New("too large")
+
 // entrySize is how many bytes an entry of an archive counts besides its content.
 const entrySize = 512
 
@@ -379,7 +403,7 @@ func (x *extraction) read(t *tar.Reader) error {
 			return err
 		}
 		if x.left -= entrySize + max(0, h.Size); x.left < 0 {
-			return fmt.Errorf("it has more than %d bytes, the limit of config.sandbox.limits.disk", x.limit)
+			return fmt.Errorf("%w: it has more than %d bytes, config.sandbox.limits.disk", ErrDisk, x.limit)
 		}
 		if err := x.entry(t, h); err != nil {
 			return fmt.Errorf("%s: %w", h.Name, err)
