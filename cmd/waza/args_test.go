@@ -170,7 +170,7 @@ func TestComplete(t *testing.T) {
 		"agents ":               "list show kick watch",
 		"nonsense ":             "",
 		"guar":                  "",
-		"tasks x --":            "--task --tag --json --help",
+		"tasks x --":            "--task --tag --param --json --help",
 	} {
 		got := complete.Words(app, strings.Split(in, " "))
 		require.Equal(t, want, strings.Join(got, " "), "%q", in)
