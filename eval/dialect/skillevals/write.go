@@ -340,7 +340,8 @@ func (w *caseWriter) writeStatements(c *dialect.Check, part string) {
 		case !absent:
 			w.to.Expectations = append(w.to.Expectations, s)
 		case negated().MatchString(text) && len(w.to.Fail) == 0:
-			w.to.Fail, w.to.Forbidden = append(w.to.Forbidden, s), nil
+			w.to.Forbidden = append(w.to.Forbidden, s)
+			w.to.Fail, w.to.Forbidden = w.to.Forbidden, nil
 		case len(w.to.Fail) > 0:
 			w.to.Fail = append(w.to.Fail, s)
 		default:

@@ -76,9 +76,6 @@ func partsOf(root *yaml.Node, named bool) (p parts) {
 	return p
 }
 
-// isEmpty reports whether a file has no tests.
-func (p *parts) isEmpty() bool { return !p.hasLists() && len(p.groups)+len(p.entries) == 0 }
-
 // hasLists reports whether the keys of lists are signs.
 func (p *parts) hasLists() bool { return len(p.positive)+len(p.negative) > 0 }
 
