@@ -34,6 +34,8 @@ type Exact struct {
 	// steps holds the possible p-values, ascending; nil means any value from least on.
 	steps []step
 	least float64
+	// weight is the argument of [Exact.Weighted]; 0 means 1.
+	weight float64
 }
 
 // A step is a possible p-value, and the probability of a p-value that is not greater.
@@ -51,6 +53,9 @@ func (e Exact) Reach(p float64) float64 {
 		if p < e.least {
 			return 0
 		}
+		if e.weight > 0 {
+			p *= e.weight
+		}
 		return min(p, 1)
 	}
 	i, _ := slices.BinarySearchFunc(e.steps, p, func(s step, p float64) int {
@@ -63,6 +68,19 @@ func (e Exact) Reach(p float64) float64 {
 		return 0
 	}
 	return e.steps[i-1].chance
+}
+
+// Weighted returns the test with p-values divided by the weight, which is above 0 and at most 1. It
+// shows a difference at a level where e shows one at weight times that level.
+func (e Exact) Weighted(weight float64) Exact {
+	e.P = min(1, e.P/weight)
+	e.least /= weight
+	e.weight = weight
+	e.steps = slices.Clone(e.steps)
+	for i := range e.steps {
+		e.steps[i].p = min(1, e.steps[i].p/weight)
+	}
+	return e
 }
 
 // McNemar tests whether equally many of the pairs that differ got better as got worse, by the

@@ -13,7 +13,7 @@ func TestJointly(t *testing.T) {
 	equal := func(n int) stats.Exact {
 		return stats.Fisher(stats.Share{Passed: n, N: n}, stats.Share{Passed: n, N: n})
 	}
-	suite := stats.MantelHaenszel([]stats.Stratum{{A: stats.Share{Passed: 8, N: 8}, B: stats.Share{Passed: 2, N: 8}}})
+	suite := stats.TheseTasks([]stats.Stratum{{A: stats.Share{Passed: 8, N: 8}, B: stats.Share{Passed: 2, N: 8}}})
 	near := func(got, want float64) bool { return got-want < 1e-9 && want-got < 1e-9 }
 
 	// Tasks that cannot raise an alarm do not weaken the suite.

@@ -126,7 +126,7 @@ func TestExactTestsOfLargeRuns(t *testing.T) {
 	require.InDelta(t, 1, McNemar(n/2, n/2).P, 1e-9)
 }
 
-func TestMantelHaenszel(t *testing.T) {
+func TestTheseTasks(t *testing.T) {
 	t.Parallel()
 	// With one trial per task it is McNemar's test.
 	var one []Stratum
@@ -134,26 +134,26 @@ func TestMantelHaenszel(t *testing.T) {
 		one = append(one, Stratum{share(1, 1), share(0, 1)}, Stratum{share(1, 1), share(1, 1)})
 	}
 	one = append(one, Stratum{share(0, 1), share(1, 1)}, Stratum{share(0, 1), share(1, 1)})
-	got := MantelHaenszel(one)
+	got := TheseTasks(one)
 	require.InDelta(t, McNemar(10, 2).P, got.P, 1e-12)
 	require.False(t, got.Better)
 	// For one task it is Fisher's test.
-	got = MantelHaenszel([]Stratum{{share(3, 9), share(8, 10)}, {share(0, 0), share(4, 4)}})
+	got = TheseTasks([]Stratum{{share(3, 9), share(8, 10)}, {share(0, 0), share(4, 4)}})
 	require.InDelta(t, Fisher(share(3, 9), share(8, 10)).P, got.P, 1e-12)
 	require.True(t, got.Better)
-	require.Equal(t, 1.0, MantelHaenszel(nil).P)
-	require.Equal(t, 1.0, MantelHaenszel([]Stratum{{share(5, 5), share(5, 5)}}).P)
+	require.Equal(t, 1.0, TheseTasks(nil).P)
+	require.Equal(t, 1.0, TheseTasks([]Stratum{{share(5, 5), share(5, 5)}}).P)
 }
 
 // The exact distribution is close to the normal one at the limit between them.
-func TestMantelHaenszelMeetsTheApproximation(t *testing.T) {
+func TestTheseTasksMeetsTheApproximation(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 5))
 	var strata []Stratum
 	for range 49 {
 		strata = append(strata, Stratum{share(40+rng.IntN(20), 100), share(38+rng.IntN(20), 100)})
 	}
-	exact := MantelHaenszel(strata)
+	exact := TheseTasks(strata)
 	require.NotNil(t, exact.steps)
 	mean, variance, seen := 0.0, 0.0, 0.0
 	for _, s := range strata {
@@ -164,8 +164,8 @@ func TestMantelHaenszelMeetsTheApproximation(t *testing.T) {
 	for range 5 {
 		strata = append(strata, strata[:10]...)
 	}
-	require.Nil(t, MantelHaenszel(strata).steps, "beyond the limit")
-	require.Equal(t, exact.Better, MantelHaenszel(strata).Better)
+	require.Nil(t, TheseTasks(strata).steps, "beyond the limit")
+	require.Equal(t, exact.Better, TheseTasks(strata).Better)
 }
 
 func TestPermutation(t *testing.T) {

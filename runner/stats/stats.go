@@ -5,7 +5,7 @@
 // [MeanInterval] for its scores, [Agree] for two raters, and [NewSample] for a task that may
 // stop early. Call [MeanOver] for means over tasks. To compare two runs, call [Fisher],
 // [McNemar], [Permutation] and [Samples] for each task, [Holm] for all tasks together,
-// [MantelHaenszel] for the suite, and [Difference] for intervals of differences. All functions
+// [TheseTasks] for the suite, and [Difference] for intervals of differences. All functions
 // are pure and safe for concurrent use.
 // docs/statistics.md states their assumptions and how often they err.
 //

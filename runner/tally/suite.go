@@ -38,7 +38,7 @@ func NewComparedSuite(tasks []*ComparedTask, confidence float64) *ComparedSuite 
 			scores = append(scores, stats.Scores{A: a, B: b})
 		}
 	}
-	s.tests = []stats.Exact{stats.MantelHaenszel(strata)}
+	s.tests = []stats.Exact{stats.TheseTasks(strata)}
 	if s.Informative() {
 		s.tests = append(s.tests, stats.PermutationStrata(scores, stats.DefaultSeed))
 	}

@@ -157,7 +157,7 @@ func (m *measure) chance(before *measure) float64 {
 		a, b := rightOf(p), is[p.ID]
 		strata = append(strata, stats.Stratum{A: stats.Share{Passed: a.Passed, N: a.N}, B: stats.Share{Passed: b.Passed, N: b.N}})
 	}
-	return stats.MantelHaenszel(strata).P
+	return stats.TheseTasks(strata).P
 }
 
 func (d *developer) dir() string { return skill.Parse(d.file, nil).Dir }
