@@ -76,9 +76,9 @@ func withBaseline(rng *rand.Rand, tasks, trials int, without, with float64) *rec
 	return sum.Summary(nil).Baseline
 }
 
-// baselines measures how often waza run --baseline is wrong about skills, and how often it finds
+// baselineRuns measures how often waza run --baseline is wrong about skills, and how often it finds
 // an effect.
-func baselines() []experiment {
+func baselineRuns() []experiment {
 	is := func(outcome record.Outcome) func(*record.BaselineResult) float64 {
 		return share(func(r *record.BaselineResult) bool { return r.Outcome == outcome })
 	}

@@ -205,7 +205,7 @@ func experiments() []experiment {
 	var list []experiment
 	for _, of := range []func() []experiment{
 		stopping, rates, suites, wins, stoppedRates, scores, differences, suiteDifferences, equivalence, ratios,
-		agreement, alarms, findings, needed, cellsOfTunings, leftOut, commands, baselines, gateRule,
+		agreement, alarms, findings, needed, cellsOfTunings, leftOut, commands, baselineRuns, gateRule, questions,
 	} {
 		list = append(list, of()...)
 	}
