@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -143,6 +144,67 @@ func TestTheseTasks(t *testing.T) {
 	require.True(t, got.Better)
 	require.Equal(t, 1.0, TheseTasks(nil).P)
 	require.Equal(t, 1.0, TheseTasks([]Stratum{{share(5, 5), share(5, 5)}}).P)
+}
+
+// Over all results with the same margins, the p-value is at most x with a probability of at most x. It
+// lies between those that count no other result with an equal sum, and all of them.
+func TestTheseTasksIsExact(t *testing.T) {
+	t.Parallel()
+	for _, margins := range [][]int{{1, 2, 3}, {2, 2, 5, 1}, {3, 3, 3}, {1, 5, 3, 2, 4}} {
+		const n = 3
+		type result struct {
+			p, chance float64
+			sum       int
+		}
+		var all []result
+		var visit func(strata []Stratum, chance float64, sum int)
+		visit = func(strata []Stratum, chance float64, sum int) {
+			if len(strata) == len(margins) {
+				all = append(all, result{TheseTasks(strata).P, chance, sum})
+				return
+			}
+			m := margins[len(strata)]
+			for b := max(0, m-n); b <= min(n, m); b++ {
+				ways := math.Exp(logChoose(n, b) + logChoose(n, m-b) - logChoose(2*n, m))
+				visit(append(slices.Clone(strata), Stratum{share(m-b, n), share(b, n)}), chance*ways, sum+b)
+			}
+		}
+		visit(nil, 1, 0)
+		for _, x := range all {
+			asSmall, above, below, equal := 0.0, 0.0, 0.0, 0.0
+			for _, y := range all {
+				switch {
+				case y.sum > x.sum:
+					above += y.chance
+				case y.sum < x.sum:
+					below += y.chance
+				default:
+					equal += y.chance
+				}
+				if y.p <= x.p*(1+1e-9) {
+					asSmall += y.chance
+				}
+			}
+			require.LessOrEqual(t, asSmall, x.p+1e-9, margins)
+			tail := min(above, below)
+			require.LessOrEqual(t, x.p, min(1, 2*(tail+equal))+1e-9, margins)
+			require.GreaterOrEqual(t, x.p, min(1, 2*tail)-1e-9, margins)
+		}
+	}
+}
+
+func TestWeighted(t *testing.T) {
+	t.Parallel()
+	e := Fisher(share(1, 9), share(9, 9))
+	w := e.Weighted(0.1)
+	require.InDelta(t, 10*e.P, w.P, 1e-12)
+	require.InDelta(t, e.Reach(e.P), w.Reach(w.P), 1e-12)
+	require.Equal(t, e.Better, w.Better)
+	require.Equal(t, 1.0, Fisher(share(4, 9), share(5, 9)).Weighted(0.5).P)
+	n := Exact{P: 0.01, least: 0.001}.Weighted(0.2)
+	require.InDelta(t, 0.05, n.P, 1e-12)
+	require.InDelta(t, 0.01, n.Reach(0.05), 1e-9)
+	require.Zero(t, n.Reach(0.004))
 }
 
 // The exact distribution is close to the normal one at the limit between them.
