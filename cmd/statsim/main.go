@@ -11,22 +11,37 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 )
 
 func main() {
 	write := flag.String("write", "", "replace the table in `FILE`")
 	part := flag.Float64("part", 1, "draw each experiment only `SHARE` of its usual times")
+	only := flag.String("only", "", "measure only the rows whose first column matches `REGEXP`, and keep the others of the table")
 	flag.Parse()
-	rows := measure(experiments(), *part)
-	err := print(os.Stdout, rows)
-	if err == nil && *write != "" {
-		err = replaceTable(*write, rows)
-	}
-	if err == nil {
-		err = broken(rows)
-	}
+	err := simulate(*write, *part, *only)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// simulate measures the experiments, and prints them. It replaces the table of the document unless
+// its path is empty. The error lists broken promises.
+func simulate(document string, part float64, only string) error {
+	pattern, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	list := experiments()
+	rows := measure(list, part, func(e experiment) bool { return pattern.MatchString(e.what) })
+	if err := print(os.Stdout, rows); err != nil {
+		return err
+	}
+	if document != "" {
+		if err := replaceTable(document, list, rows); err != nil {
+			return err
+		}
+	}
+	return broken(rows)
 }

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -108,9 +109,10 @@ func (r row) holds() bool {
 	return (r.most == 0 || r.share <= r.most+r.noise(r.most)) && (r.least == 0 || r.share >= r.least-r.noise(r.least))
 }
 
-// measure runs all experiments, as many at once as there are processors. A part of 1 draws each
-// experiment its full number of times.
-func measure(list []experiment, part float64) []row {
+// measure runs the wanted experiments, as many at once as there are processors, and returns their
+// rows. A part of 1 draws each experiment its full number of times. The seed of an experiment is
+// its place in the list.
+func measure(list []experiment, part float64, wanted func(experiment) bool) []row {
 	rows := make([]row, len(list))
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -127,12 +129,16 @@ func measure(list []experiment, part float64) []row {
 		})
 	}
 	for i := range list {
-		next <- i
+		if wanted(list[i]) {
+			next <- i
+		}
 	}
 	close(next)
 	workers.Wait()
-	return rows
+	return slices.DeleteFunc(rows, func(r row) bool { return r.run == nil })
 }
+
+func all(experiment) bool { return true }
 
 func (r row) cells() []string {
 	promise := "–"
@@ -151,13 +157,20 @@ func (r row) cells() []string {
 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
-// print writes the table as Markdown.
+// line returns the row of the table as Markdown.
+func (r row) line() string { return "| " + strings.Join(r.cells(), " | ") + " |" }
+
+// print writes the rows as a table in Markdown.
 func print(w io.Writer, rows []row) error {
-	lines := []string{"| what | design | promised | measured | drawn |", "|---|---|---|---|---|"}
+	lines := []string{}
 	for _, r := range rows {
-		lines = append(lines, "| "+strings.Join(r.cells(), " | ")+" |")
+		lines = append(lines, r.line())
 	}
-	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
+	return printLines(w, lines)
+}
+
+func printLines(w io.Writer, lines []string) error {
+	_, err := fmt.Fprintln(w, strings.Join(append([]string{"| what | design | promised | measured | drawn |", "|---|---|---|---|---|"}, lines...), "\n"))
 	return err
 }
 
@@ -167,8 +180,9 @@ const (
 	tableEnd   = "<!-- end of the table -->"
 )
 
-// replaceTable replaces the table of a document with the rows.
-func replaceTable(path string, rows []row) error {
+// replaceTable replaces the table of a document with the rows of the experiments. It keeps the rows of
+// experiments that were not measured. The error names those without any row.
+func replaceTable(path string, list []experiment, rows []row) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -178,10 +192,28 @@ func replaceTable(path string, rows []row) error {
 	if !ok || !okEnd {
 		return fmt.Errorf("%s: no table between %q and %q", path, tableStart, tableEnd)
 	}
+	table, _, _ := bytes.Cut(rest, []byte(tableEnd))
+	known := map[string]string{}
+	for line := range strings.Lines(string(table)) {
+		if cells := strings.Split(line, " | "); len(cells) == 5 {
+			known[cells[0]+" | "+cells[1]] = strings.TrimSpace(line)
+		}
+	}
+	for _, r := range rows {
+		known["| "+r.what+" | "+r.design] = r.line()
+	}
+	var lines []string
+	for _, e := range list {
+		line, ok := known["| "+e.what+" | "+e.design]
+		if !ok {
+			return fmt.Errorf("%s has no row for %s, %s; measure it, too", path, e.what, e.design)
+		}
+		lines = append(lines, line)
+	}
 	var out bytes.Buffer
 	out.Write(before)
 	out.WriteString(tableStart + "\n\n")
-	if err := print(&out, rows); err != nil {
+	if err := printLines(&out, lines); err != nil {
 		return err
 	}
 	out.WriteString("\n" + tableEnd)

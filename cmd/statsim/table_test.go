@@ -41,7 +41,7 @@ func TestTableIsOfTheseExperiments(t *testing.T) {
 		require.NoError(t, err)
 		r := row{e, measured / 100, e.times}
 		if e.times == 0 {
-			r = measure([]experiment{e}, 1)[0]
+			r = measure([]experiment{e}, 1, all)[0]
 		}
 		require.Equal(t, r.cells(), rows[i])
 		require.True(t, r.holds() || e.times == 0, "%v", rows[i])
@@ -96,7 +96,7 @@ func TestPromisesInShort(t *testing.T) {
 		delete(some, name)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.NoError(t, broken(measure([]experiment{e}, part)))
+			require.NoError(t, broken(measure([]experiment{e}, part, all)))
 		})
 	}
 	require.Empty(t, some)
@@ -107,8 +107,10 @@ func TestReplaceTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.md")
 	require.NoError(t, os.WriteFile(path, []byte("# A\n\n"+tableStart+"\nold\n"+tableEnd+"\nafter\n"), 0o600))
 	rows := []row{{experiment{what: "x", design: "d", least: 0.9}, 0.95, 100}, {experiment{what: "y", design: "d"}, 0.5, 0}}
-	require.NoError(t, replaceTable(path, rows))
-	require.NoError(t, replaceTable(path, rows))
+	list := []experiment{rows[0].experiment, rows[1].experiment}
+	require.ErrorContains(t, replaceTable(path, list, rows[:1]), "has no row for y, d; measure it, too")
+	require.NoError(t, replaceTable(path, list, rows))
+	require.NoError(t, replaceTable(path, list, rows[1:]), "the row of x stays")
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "# A\n\n"+tableStart+"\n\n| what | design | promised | measured | drawn "+
@@ -118,5 +120,5 @@ func TestReplaceTable(t *testing.T) {
 	rows[0].share = 0.7
 	require.ErrorContains(t, broken(rows), "promise broken: x, d")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	require.ErrorContains(t, replaceTable(path, rows), fmt.Sprintf("no table between %q", tableStart))
+	require.ErrorContains(t, replaceTable(path, list, rows), fmt.Sprintf("no table between %q", tableStart))
 }
