@@ -9,6 +9,7 @@
 # make performance  measure everything on a quiet machine, and write docs/performance.md  (PROMPTFOO=directory for that peer)
 # make fuzz    each fuzz target      (FUZZTIME=5s, or 2000x for the same inputs each time)
 # make simulate  check the promised error rates by simulation, and write the table of docs/statistics.md
+# make simulate-decide  measure the verdicts of waza decide with 100,000 draws per design (about an hour)
 # make scale   simulate fleets, and write docs/scale.md  (BenchmarkCosts of cmd/fleetsim measures its cost model)
 # make test-agents  drive real agents, without network or account  (AGENTS=directory for them)
 # make test-browser  open reports in Chromium  (BROWSER=directory for playwright-core)
@@ -58,7 +59,7 @@ installed    = $(if $(wildcard $(1)),$(2),$(3))
 PROGRAM     := $(CURDIR)/.bin/waza
 SOURCES     := cmd docs editors eval rpc runner
 
-.PHONY: all test build format vet lint lint-code lint-actions lint-deploy lint-docker lint-words linters missing unit race test-agents test-browser test-browsing test-dashboard test-doors test-editors test-crash test-podman tools bench bench-accept performance fuzz simulate scale docs docs-site newcomer pictures clean
+.PHONY: all test build format vet lint lint-code lint-actions lint-deploy lint-docker lint-words linters missing unit race test-agents test-browser test-browsing test-dashboard test-doors test-editors test-crash test-podman tools bench bench-accept performance fuzz simulate simulate-decide scale docs docs-site newcomer pictures clean
 .NOTPARALLEL:
 
 all: test build
@@ -216,6 +217,9 @@ fuzz:
 # Takes about 20 minutes on two processors. It fails if a measured share is outside the promised bounds.
 simulate:
 	$(GO) run ./cmd/statsim -write docs/statistics.md
+
+simulate-decide:
+	$(GO) run ./cmd/statsim -long
 
 # Takes half a minute.
 scale:

@@ -16,10 +16,15 @@ import (
 
 func main() {
 	write := flag.String("write", "", "replace the table in `FILE`")
+	long := flag.Bool("long", false, "measure only the verdicts of waza decide, with 100,000 draws per design")
 	part := flag.Float64("part", 1, "draw each experiment only `SHARE` of its usual times")
 	only := flag.String("only", "", "measure only the rows whose first column matches `REGEXP`, and keep the others of the table")
 	flag.Parse()
-	err := simulate(*write, *part, *only)
+	list := experiments()
+	if *long {
+		list = decisionsOf(contestsPerLongDesign)
+	}
+	err := simulate(list, *write, *part, *only)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -28,12 +33,11 @@ func main() {
 
 // simulate measures the experiments, and prints them. It replaces the table of the document unless
 // its path is empty. The error lists broken promises.
-func simulate(document string, part float64, only string) error {
+func simulate(list []experiment, document string, part float64, only string) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
 	}
-	list := experiments()
 	rows := measure(list, part, func(e experiment) bool { return pattern.MatchString(e.what) })
 	if err := print(os.Stdout, rows); err != nil {
 		return err

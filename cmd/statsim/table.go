@@ -237,7 +237,9 @@ func experiments() []experiment {
 	var list []experiment
 	for _, of := range []func() []experiment{
 		stopping, rates, suites, wins, stoppedRates, scores, differences, suiteDifferences, equivalence, ratios,
-		agreement, alarms, findings, needed, cellsOfTunings, leftOut, commands, baselineRuns, gateRule, questions,
+		agreement, alarms, findings, needed, cellsOfTunings, leftOut, commands, baselineRuns, gateRule,
+		questions,
+		decisions, sequences,
 	} {
 		list = append(list, of()...)
 	}

@@ -5,7 +5,7 @@ package decide
 // end runs whose gain lies between the two claims.
 var (
 	factors = [bets]float64{0.25, 0.5, 1, 2, 4}
-	shares  = [bets]float64{0.05, 0.1, 0.6, 0.15, 0.1}
+	shares  = [bets]float64{0.02, 0.05, 0.7, 0.15, 0.08}
 )
 
 const (

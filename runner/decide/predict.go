@@ -62,9 +62,9 @@ func saneSum(sum float64, n int) float64 {
 }
 
 // Parameters of predictions. They influence how many pairs a verdict takes, and never its error.
-var (
+const (
 	// spread is the share of pairs that are spread equally over the tasks, whatever is known.
-	spread = 0.5
+	spread = 0.3
 	// A task's pass rate is shrunk to that of all tasks like that many trials.
 	shrinkRate = 2.0
 	// A task's gain is shrunk to that of all tasks like that many pairs, and the latter to 0.
