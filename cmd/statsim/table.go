@@ -239,7 +239,9 @@ func experiments() []experiment {
 		stopping, rates, suites, wins, stoppedRates, scores, differences, suiteDifferences, equivalence, ratios,
 		agreement, alarms, findings, needed, cellsOfTunings, leftOut, commands, baselineRuns, gateRule,
 		questions,
-		decisions, sequences,
+		decisions,
+		sequences,
+		plannedPowers,
 	} {
 		list = append(list, of()...)
 	}

@@ -25,6 +25,7 @@ import (
 	"waza/cmd/waza/list"
 	"waza/cmd/waza/mcp"
 	"waza/cmd/waza/output"
+	"waza/cmd/waza/plan"
 	"waza/cmd/waza/question"
 	"waza/cmd/waza/review"
 	"waza/cmd/waza/run"
@@ -106,6 +107,7 @@ func commands(opener state.Opener, version versionInfo) []*cli.Command {
 		list.Command(streams),
 		convert.Command(streams),
 		tasks.Command(tasks.Options{Reader: reader}),
+		plan.Command(plan.Options{Reader: reader}),
 		runs.Command(runs.Options{Reader: reader, Resume: run.ResumeCommand(running)}),
 		importing.Command(importing.Options{Stdout: reader.Stdout, Runner: reader.Runner}),
 		compare.Command(compare.Options{Reader: reader}),

@@ -155,7 +155,7 @@ func Read(ctx context.Context, r *catalog.Catalog, o Options) (*History, error) 
 		if len(suites) == 0 {
 			suites = []string{rec.Suite.Path}
 		}
-		if ofSuite(rec.Suite, suites) {
+		if OfSuite(rec.Suite, suites) {
 			if run, err := readHistoryRun(h); err == nil {
 				runs = append(runs, run)
 			}
@@ -174,7 +174,9 @@ func Read(ctx context.Context, r *catalog.Catalog, o Options) (*History, error) 
 	return buildHistory(ctx, runs, o.Tasks)
 }
 
-func ofSuite(s record.SuiteRef, names []string) bool {
+// OfSuite reports whether one of the names is the suite's: the absolute path of its file or directory,
+// or its name.
+func OfSuite(s record.SuiteRef, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		return name == s.Path || name == filepath.Dir(s.Path) || name == s.Name
 	})

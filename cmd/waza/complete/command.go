@@ -105,7 +105,7 @@ func argumentsOf(command string, before []string) (words []string) {
 		return nil
 	}
 	switch command {
-	case "waza tasks", "waza history":
+	case "waza tasks", "waza plan", "waza history":
 		return Suites()
 	case "waza grade", "waza review":
 		return runIDs()

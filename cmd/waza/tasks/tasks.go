@@ -78,22 +78,11 @@ type listing struct {
 }
 
 func (o Options) list(c *cli.Context) error {
-	if c.NArg() != 1 {
-		return exit.Usagef("waza list lists the suites", "waza tasks takes one suite, got %d", c.NArg())
-	}
 	rn, err := o.Runner()
 	if err != nil {
 		return err
 	}
-	params, err := runflags.Params(c)
-	if err != nil {
-		return err
-	}
-	suite, err := o.load(rn, c.Args().First(), params)
-	if err != nil {
-		return err
-	}
-	all, err := listingOf(c.Context, rn, suite, record.Request{Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag")})
+	suite, all, err := o.read(c, rn)
 	if err != nil {
 		return err
 	}
@@ -127,6 +116,33 @@ func (o Options) list(c *cli.Context) error {
 		rows = append(rows, []string{t.ID, plan.Title(t.Prompt), skills, expected, fmt.Sprint(t.Trials)})
 	}
 	return o.Stdout.Table(rows)
+}
+
+// read reads the suite that is the command's argument, and lists the tasks that its flags select.
+func (o Options) read(c *cli.Context, rn *state.Opened) (*eval.Suite, listing, error) {
+	if c.NArg() != 1 {
+		return nil, listing{}, exit.Usagef("waza list lists the suites", "waza %s takes one suite, got %d", c.Command.Name, c.NArg())
+	}
+	params, err := runflags.Params(c)
+	if err != nil {
+		return nil, listing{}, err
+	}
+	suite, err := o.load(rn, c.Args().First(), params)
+	if err != nil {
+		return nil, listing{}, err
+	}
+	all, err := listingOf(c.Context, rn, suite, record.Request{Tasks: c.StringSlice("task"), Tags: c.StringSlice("tag")})
+	return suite, all, err
+}
+
+// IDs reads the suite that is the argument of a command with the flags --task, --tag and --param, and
+// returns the ids of the selected tasks.
+func IDs(c *cli.Context, reader state.Reader, rn *state.Opened) (suite *eval.Suite, ids []string, err error) {
+	suite, all, err := Options{reader}.read(c, rn)
+	for _, t := range all.Tasks {
+		ids = append(ids, t.ID)
+	}
+	return suite, ids, err
 }
 
 // load loads the suite, and fails when it has errors.
