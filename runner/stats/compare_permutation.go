@@ -133,9 +133,11 @@ func (s *scoreStratum) groups() []group {
 // few reports whether there are few enough ways to choose how many scores of each group are in
 // b.
 func (s *scoreStratum) few() bool {
-	if len(s.pooled) > maxEnumerated {
-		return false
-	}
+	return len(s.pooled) <= maxEnumerated && s.ways() <= maxArrangements
+}
+
+// ways returns the number of ways to choose how many scores of each group are in b.
+func (s *scoreStratum) ways() float64 {
 	ways := make([]float64, s.inB+1) // numbers of ways to choose that many of the groups so far
 	ways[0] = 1
 	for _, g := range s.groups() {
@@ -145,7 +147,7 @@ func (s *scoreStratum) few() bool {
 			}
 		}
 	}
-	return ways[s.inB] <= maxArrangements
+	return ways[s.inB]
 }
 
 // enumerate visits all ways to choose how many scores of each group are in b. Each way represents
