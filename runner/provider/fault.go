@@ -30,11 +30,12 @@ func (f fault) kind() Kind {
 			return Refused
 		}
 	}
+	if throttles(f.status) {
+		return Throttled
+	}
 	switch f.status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusPaymentRequired:
 		return Refused
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable, statusOverloaded:
-		return Throttled
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly:
 		return Unreachable
 	}

@@ -248,8 +248,9 @@ func (c *client) persist(
 		waiting, cancel = context.WithTimeout(ctx, within)
 		defer cancel()
 	}
+	meter := MeterOf(ctx)
 	for tries, faults, throttled := 1, 0, 0; ; tries++ {
-		reply, final, err := c.try(ctx, waiting, send)
+		reply, final, err := c.try(ctx, waiting, meter, send)
 		reply.charge(spent)
 		reply.Tries = tries
 		spent = reply
@@ -271,12 +272,16 @@ func (c *client) persist(
 				return reply, c.public(err)
 			}
 			// A random pause, so that calls that failed together do not retry together.
-			switch cause := pause.About(waiting, faultPause<<(faults-1)); {
+			start := time.Now()
+			cause := pause.About(waiting, faultPause<<(faults-1))
+			meter.waitedSince(start)
+			switch {
 			case ctx.Err() != nil:
 				return reply, context.Cause(ctx)
 			case cause != nil:
 				return reply, c.public(err)
 			}
+			meter.retry()
 		default:
 			return reply, c.public(err)
 		}
@@ -285,9 +290,11 @@ func (c *client) persist(
 
 // try calls send once. It waits for its turn until waiting ends.
 func (c *client) try(
-	ctx, waiting context.Context, send func() (*Reply, bool, error),
+	ctx, waiting context.Context, meter *Meter, send func() (*Reply, bool, error),
 ) (reply *Reply, final bool, err error) {
+	start := time.Now()
 	turn, err := c.limiter.acquire(waiting)
+	meter.waitedSince(start)
 	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
 		err = lateError()
 	}
@@ -301,9 +308,12 @@ func (c *client) try(
 		turn.done(success, 0)
 	case errors.As(err, &e) && e.Kind == Throttled:
 		turn.done(rejection, e.RetryAfter)
+		meter.Answer(http.StatusTooManyRequests)
+		return reply, final, err
 	default:
 		turn.done(neither, 0)
 	}
+	meter.Answer(0)
 	return reply, final, err
 }
 

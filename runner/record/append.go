@@ -91,6 +91,7 @@ func (res *Trial) AppendMembers(b []byte) ([]byte, error) {
 	optional(&m, `,"speed":`, res.Speed)
 	optional(&m, `,"tools":`, res.Tools)
 	optional(&m, `,"routing":`, res.Routing)
+	optional(&m, `,"conditions":`, res.Conditions)
 	optional(&m, `,"workspace":`, res.Workspace)
 	list(&m, `,"checkpoints":`, res.Checkpoints)
 	optional(&m, `,"responder":`, res.Responder)

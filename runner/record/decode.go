@@ -85,6 +85,8 @@ func (res *Trial) decodeMember(key, value []byte) bool {
 		return json.Unmarshal(value, &res.Tools) == nil
 	case "routing":
 		return json.Unmarshal(value, &res.Routing) == nil
+	case "conditions":
+		return json.Unmarshal(value, &res.Conditions) == nil
 	case "workspace":
 		return json.Unmarshal(value, &res.Workspace) == nil
 	case "checkpoints":

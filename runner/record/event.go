@@ -268,6 +268,9 @@ type Trial struct {
 	// Routing describes how clients handled the prompts in the counted attempt. It is nil where
 	// the executor gives prompts to no clients.
 	Routing *Routing `json:"routing,omitempty"`
+	// Conditions describe what happened around the counted attempt. They are nil where nothing is
+	// known, and in older records. Those of a reused trial are from the earlier run.
+	Conditions *Conditions `json:"conditions,omitempty"`
 	// Workspace is the workspace after the counted attempt, kept so that waza can grade it
 	// again. It is nil when the executor requested none, or did not end normally.
 	Workspace *Snapshot `json:"workspace,omitempty"`
@@ -361,9 +364,10 @@ type Attempt struct {
 	Graders       []Grade `json:"graders"`
 	Transcript    []Entry `json:"transcript"`
 	Usage         *Usage  `json:"usage,omitempty"`
-	// Checkpoints and Responder are like those of a [Trial].
+	// Checkpoints, Responder and Conditions are like those of a [Trial].
 	Checkpoints []Checkpoint `json:"checkpoints,omitempty"`
 	Responder   *Responded   `json:"responder,omitempty"`
+	Conditions  *Conditions  `json:"conditions,omitempty"`
 }
 
 // Weight returns about how many bytes the event takes in memory and in the journal. It counts

@@ -198,6 +198,8 @@ type Summary struct {
 	Calibrations []CalibrationResult `json:"calibrations,omitempty"`
 	// JudgePositions lists the judges who compare outputs and evidently prefer a place.
 	JudgePositions []JudgePosition `json:"judgePositions,omitempty"`
+	// Noise lists the conditions with which failures or errors evidently go.
+	Noise []NoiseResult `json:"noise,omitempty"`
 }
 
 // Waiting returns the number of trials that wait for a person's score, including those of the

@@ -210,6 +210,7 @@ type Run struct {
 	tuning     tuning
 	bench      bench
 	routed     routed
+	noise      noise
 }
 
 // The metrics that are not scores of graders with that name.
@@ -272,6 +273,7 @@ func (t *Run) AddTrial(task int, res *record.Trial) {
 	}
 	t.graded.add(task, res)
 	t.positions.add(res)
+	t.noise.add(task, &t.rec.Tasks[task], res)
 }
 
 // Summary returns the summary of a run in a state. The trials that the state counts are those
@@ -384,6 +386,7 @@ func (t *summing) summary(metrics []record.MetricRef) *record.Summary {
 	s.Tune = t.tuneResult(common, sides)
 	s.Calibrations = t.calibrationResults()
 	s.JudgePositions = t.positions.result(t.comparisons())
+	s.Noise = t.noiseResults()
 	s.Baseline = t.baselineResult(nil)
 	s.Triggers = t.triggerResult(nil)
 	s.ShouldTrigger = t.rec.ShouldTrigger

@@ -71,11 +71,15 @@ func (w *work) attempt(run context.Context, n int, broken error) *Attempt {
 		if room != nil {
 			admitted = time.Now()
 		}
+		w.before += admitted.Sub(start)
 		a := w.try(ctx, n, room, admitted)
 		if a.again == nil {
 			w.waited += admitted.Sub(start)
+			w.before = 0
 			return a
 		}
+		w.before += time.Since(admitted)
+		returned := time.Now()
 		if last == nil {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithDeadlineCause(run, admitted.Add(w.Timeout), errDeadline)
@@ -88,6 +92,7 @@ func (w *work) attempt(run context.Context, n int, broken error) *Attempt {
 			soon = 1
 		}
 		_ = pause.AboutUnless(ctx, w.env.Stopping, min(maxPauseAgain, pauseAgain<<min(soon-1, 10)))
+		w.before += time.Since(returned)
 		w.waited += time.Since(start)
 		if why := w.env.Ending(ctx); why != nil {
 			return w.refused(run, w.returned(ctx, why, last))

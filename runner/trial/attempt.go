@@ -65,7 +65,7 @@ func (a *Attempt) count(res *record.Trial) {
 	res.Speed, res.ExecutorMS, res.StartupMS, res.Workspace = a.Speed, a.Took.Milliseconds(), a.Startup.Milliseconds(), a.Left
 	res.Graders, res.Transcript, res.Tools = a.Graders, a.Transcript, a.Tools
 	res.Ungraded, res.Suspicions, res.EndedEarly = a.Ungraded, a.Suspicions, a.EndedEarly
-	res.Routing, res.Checkpoints, res.Responder = a.Routing, a.Checkpoints, a.Responder
+	res.Routing, res.Checkpoints, res.Responder, res.Conditions = a.Routing, a.Checkpoints, a.Responder, a.Conditions
 }
 
 // takeOutput keeps the part of an output that is recorded.

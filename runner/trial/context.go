@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"waza/runner/provider"
 	"waza/runner/record"
 )
 
@@ -19,6 +20,7 @@ type attemptContext struct {
 	context.Context // of the run
 	order           *record.Order
 	deadline        time.Time
+	meter           provider.Meter // of the requests of the attempt
 
 	mu     sync.Mutex      // guards the fields below
 	real   context.Context // with a timer; nil until it is needed
@@ -97,4 +99,9 @@ func (c *attemptContext) Deadline() (time.Time, bool) {
 func (c *attemptContext) Err() error { return c.now().Err() }
 
 // Value implements [context.Context]. [context.Cause] relies on it.
-func (c *attemptContext) Value(key any) any { return c.now().Value(key) }
+func (c *attemptContext) Value(key any) any {
+	if key == (provider.MeterKey{}) {
+		return &c.meter
+	}
+	return c.now().Value(key)
+}

@@ -71,6 +71,8 @@ type work struct {
 	res     *record.Trial
 	graders []*grader.Bound
 	waited  time.Duration // for the executor to admit attempts, including those that it returned
+	// before is how long the next attempt has waited until now.
+	before time.Duration
 }
 
 // Do executes the trial that an order describes. It returns the result when no process of the
@@ -107,7 +109,9 @@ func Do(ctx context.Context, env *Env, o *record.Order) *record.Trial {
 		case a.Verdict == record.Errored && errs > 0 && !executor.IsPermanent(a.Cause):
 			errs--
 			w.logRetry(n+1, "warning", a.Error)
+			pausing := time.Now()
 			env.Pause(ctx, o.RetryErrors-errs)
+			w.before += time.Since(pausing)
 		default:
 			done = true
 		}
@@ -236,7 +240,13 @@ func (w *work) images() (list []surroundings.SandboxImage) {
 // counts from start, or from when the image of the task is ready. room is nil when the executor admits all.
 func (w *work) try(run context.Context, n int, room executor.Room, start time.Time) *Attempt {
 	a := newAttempt()
-	defer func() { a.DurationMS = time.Since(start).Milliseconds() }()
+	sample := w.env.machine.Sample()
+	var meter *provider.Meter
+	defer func() {
+		took := time.Since(start)
+		a.DurationMS = took.Milliseconds()
+		a.Conditions = w.conditions(sample, took, meter)
+	}()
 	if room != nil {
 		defer room.Release()
 	}
@@ -252,7 +262,8 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 		}
 		ready := time.Now()
 		w.waited += ready.Sub(start)
-		start = ready
+		w.before += ready.Sub(start)
+		start, sample = ready, w.env.machine.Sample()
 	}
 	var parts struct { // one piece of memory instead of seven
 		limited    attemptContext
@@ -265,6 +276,7 @@ func (w *work) try(run context.Context, n int, room executor.Room, start time.Ti
 	}
 	parts.limited.init(run, w.Order, start)
 	defer parts.limited.end(nil)
+	meter = &parts.limited.meter
 	programs, ofAgent := parts.ctx.Init(&parts.limited), (*proc.Scope)(nil)
 	ctx := context.Context(&parts.ctx)
 

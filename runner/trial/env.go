@@ -15,6 +15,7 @@ import (
 	"waza/runner/executor"
 	"waza/runner/grader"
 	"waza/runner/grader/judge"
+	"waza/runner/internal/machine"
 	"waza/runner/provider"
 	"waza/runner/record"
 	"waza/runner/sandbox"
@@ -58,8 +59,9 @@ type Env struct {
 	inherited []string // by processes of trials; set by inherit
 	// latest caches what the last trial shares with others, because trials of one task follow each
 	// other.
-	latest atomic.Pointer[shared]
-	spares workspace.Spares
+	latest  atomic.Pointer[shared]
+	spares  workspace.Spares
+	machine machine.Sampler
 
 	mu     sync.Mutex // guards the fields below
 	bound  map[*eval.Grader]boundGrader

@@ -154,11 +154,14 @@ func (a *api) ask(ctx context.Context, t *executor.Trial, prompt string) (answer
 	if err != nil {
 		return "", 0, executor.Permanent(a.clean(err))
 	}
+	meter := provider.MeterOf(ctx)
 	res, err := a.client.Do(r)
 	if err != nil {
+		meter.Answer(0)
 		return "", 0, a.fault(ctx, where, err)
 	}
 	defer res.Body.Close()
+	meter.Answer(res.StatusCode)
 	var kept strings.Builder
 	if _, err = io.Copy(&kept, io.LimitReader(res.Body, executor.MaxOutputBytes)); err == nil {
 		dropped, err = io.Copy(io.Discard, io.LimitReader(res.Body, maxResponse-executor.MaxOutputBytes+1))
