@@ -242,6 +242,7 @@ func experiments() []experiment {
 		decisions,
 		sequences,
 		plannedPowers,
+		noises,
 	} {
 		list = append(list, of()...)
 	}

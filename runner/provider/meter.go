@@ -38,8 +38,8 @@ func (m *Meter) Requests() *record.Requests {
 	return &r
 }
 
-// Answer counts a request with the status of its response; 0 means that there was none, or that
-// it was an answer.
+// Answer counts a request with the status of its response; 0 means that no
+// response came, or an answer.
 func (m *Meter) Answer(status int) {
 	if m == nil {
 		return

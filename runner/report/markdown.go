@@ -43,6 +43,7 @@ func Markdown(w io.Writer, h record.Handle, limit int) error {
 	m.suspicions()
 	m.document(r.judgedDocument(CodeSpan, true))
 	m.positions()
+	m.noise()
 	m.document(r.benchmarkDocument())
 	m.metrics()
 	m.groups()

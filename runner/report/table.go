@@ -28,6 +28,7 @@ func (r *Report) Write(w io.Writer, o Options) error {
 	p.document(r.routingDocument())
 	p.calibrations()
 	p.positions()
+	p.noise()
 	p.closing()
 	_, err := io.WriteString(w, strings.TrimLeft(p.String(), "\n"))
 	return err

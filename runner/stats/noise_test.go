@@ -43,7 +43,7 @@ func TestRankSumsEqualR(t *testing.T) {
 	require.InEpsilon(t, 0.94696969696969702, RankSums([][]Marked{negated}, 1).P, 1e-12)
 }
 
-// What cannot show anything has no answer, and takes nothing from other tests.
+// Tests that cannot show anything have no answer, and take nothing from other tests.
 func TestRankSumsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, tasks := range map[string][][]Marked{

@@ -45,12 +45,13 @@ type htmlPage struct {
 	// Benchmark is nil for other kinds of suites.
 	Benchmark *record.BenchmarkRef `json:"benchmark,omitempty"`
 	// Baseline holds the conclusions about all tasks of the comparison with the baseline, and
-	// JudgePositions describes the judges who prefer a place. Both are sentences, in the words of
-	// the other reports.
+	// JudgePositions describes the judges who prefer a place, and Noise the conditions with which
+	// failures go. All are sentences, in the words of the other reports.
 	Baseline []string `json:"baseline,omitempty"`
 	// Arm names the side of the baseline; empty for an agent without skills.
 	Arm            string   `json:"arm,omitempty"`
 	JudgePositions []string `json:"judgePositions,omitempty"`
+	Noise          []string `json:"noise,omitempty"`
 	// Damage describes the lost part of the record; empty if nothing is lost. Unverifiable
 	// describes why nobody can verify a record without damage.
 	Damage       string       `json:"damage,omitempty"`
@@ -211,6 +212,9 @@ func (page *htmlPage) conclude(s *record.Summary) {
 	}
 	for i := range s.JudgePositions {
 		page.JudgePositions = append(page.JudgePositions, report.PositionText(&s.JudgePositions[i]))
+	}
+	for i := range s.Noise {
+		page.Noise = append(page.Noise, report.NoiseText(&s.Noise[i]))
 	}
 }
 

@@ -172,6 +172,7 @@ function showNotes() {
       `${plural(RUN.countedTrials.errors, 'trial')} ended in error. Errors are not the agent’s fault and are not counted.`,
     );
   for (const text of RUN.judgePositions || []) note('warn', sentence(text));
+  for (const text of RUN.noise || []) note('warn', sentence(text));
   const waiting = RUN.countedTrials.needsReview + (((SUMMARY.baseline || {}).trials || {}).needsReview || 0) || 0;
   if (waiting)
     note(

@@ -179,6 +179,21 @@ function spent(t, what) {
   return ((agent || {})[what] || 0) + ((judges || {})[what] || 0);
 }
 
+// conditionFacts returns what the machine, the waits and the providers did to an attempt.
+function conditionFacts(c) {
+  const r = c.requests || {};
+  return [
+    ['Throttled', r.throttled > 0 && `${count(r.throttled)} of ${plural(r.sent, 'request')}`],
+    ['Sent again', r.retried > 0 && plural(r.retried, 'request')],
+    ['Requests waited', r.waitedMs > 0 && duration(r.waitedMs)],
+    ['Waited before', c.waitedMs > 0 && duration(c.waitedMs)],
+    ['Programs waited for processors', known(c.cpuWait) && `${percent(c.cpuWait)} of the time`],
+    ['For memory', known(c.memoryWait) && `${percent(c.memoryWait)} of the time`],
+    ['Load per processor', known(c.load) && c.load.toFixed(2)],
+    ['Available memory', known(c.memoryFree) && percent(c.memoryFree)],
+  ];
+}
+
 function trialFacts(t) {
   const { agent, judges } = t.spent || {};
   const u = agent || judges ? { inputTokens: spent(t, 'inputTokens'), outputTokens: spent(t, 'outputTokens') } : null;
@@ -193,6 +208,7 @@ function trialFacts(t) {
     ['First token', t.speed && duration(t.speed.firstTokenMs)],
     ['Speed', t.speed && t.speed.tokensPerSecond > 0 && `${short(t.speed.tokensPerSecond)} tokens/s`],
     ['Requests', t.speed && t.speed.requests > 0 && count(t.speed.requests)],
+    ...conditionFacts(t.conditions || {}),
     ['Started', t.startedAt && date(t.startedAt)],
     ['Ended', t.endedEarly && 'early, when its answer was decided'],
     ['Attempts', t.attempts && count(t.attempts.length + 1)],
