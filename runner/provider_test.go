@@ -72,6 +72,16 @@ func TestBusyProvider(t *testing.T) {
 	require.Equal(t, 200, res.Summary.Trials.Passed)
 	require.LessOrEqual(t, s.requests.Load(), int64(300))
 	require.NotNil(t, res.Trial(t, "a", 1).Speed)
+	sent, throttled, waited := 0, 0, int64(0)
+	for num := range 200 {
+		c := res.Trial(t, "a", num+1).Conditions
+		require.NotNil(t, c)
+		sent, throttled, waited = sent+c.Requests.Sent, throttled+c.Requests.Throttled, waited+c.Requests.WaitedMS
+	}
+	require.EqualValues(t, s.requests.Load(), sent)
+	require.Equal(t, sent-200, throttled)
+	require.Positive(t, throttled)
+	require.Positive(t, waited)
 	require.Positive(t, res.Summary.Usage.CostUSD)
 }
 

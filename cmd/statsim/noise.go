@@ -50,7 +50,7 @@ func independent(conditions func(rng *rand.Rand, task, num int, res *record.Tria
 func noisyDesigns() []noisyDesign {
 	all := func(rng *rand.Rand, _, _ int, res *record.Trial) { everything(rng, res) }
 	return []noisyDesign{
-		{"1 task, 20 trials, six conditions", 1, 20, 0.05, independent(all)},
+		{"1 task, 15 trials, six conditions", 1, 15, 0.05, independent(all)},
 		{"20 tasks, 5 trials, six conditions", 20, 5, 0.05, independent(all)},
 		{"50 tasks, 1 trial, six conditions", 50, 1, 1e-9, independent(all)},
 		{"20 tasks, 5 trials, equal conditions", 20, 5, 1e-9, independent(func(_ *rand.Rand, _, _ int, res *record.Trial) { throttledBy(1, res) })},
@@ -105,7 +105,7 @@ func noises() []experiment {
 	for _, d := range noisyDesigns() {
 		times := 200
 		if d.most > 1e-9 {
-			times = 1000
+			times = 4000
 		}
 		list = append(list, experiment{
 			what: "failures said to go with a condition", design: d.name, most: d.most, times: times,
