@@ -243,6 +243,7 @@ func experiments() []experiment {
 		sequences,
 		plannedPowers,
 		noises,
+		shrinkage,
 	} {
 		list = append(list, of()...)
 	}

@@ -159,6 +159,9 @@ type Summary struct {
 	// Score describes the mean scores of the tasks. It is nil while trials wait for a person's
 	// score.
 	Score *ScoreStats `json:"score"`
+	// Shrunken holds the shrunken pass rates of the tasks. It is nil where they would not be better
+	// than the pass rates themselves, and in a matrix.
+	Shrunken *ShrunkenRates `json:"shrunken,omitempty"`
 	// PassK holds the means over tasks of pass@k and pass^k. It is nil while trials wait for a
 	// person's score.
 	PassK []AtK `json:"passK,omitempty"`

@@ -195,15 +195,24 @@ func (m *markdown) tasks() {
 	if tools {
 		head, rule = head+" "+strings.Join(toolHeads, " | ")+" |", rule+"---:|---:|---:|"
 	}
+	if m.shrunken() != nil {
+		head, rule = head+" "+shrunkenHead+" |", rule+"---:|"
+	}
 	if len(listed) > 0 && m.add(head+rule+"\n") {
 		reasons := m.left * 2 / 3 // reasons are more useful than rows
 		for i, t := range listed {
 			row := t.markdownRow(tools)
+			if m.shrunken() != nil {
+				row = strings.TrimSuffix(row, "\n") + " " + m.shrunkenCell(t) + " |\n"
+			}
 			if i == mostRows || m.left-len(row) < reasons {
 				m.dropped += len(listed) - i
 				break
 			}
 			m.add(row)
+		}
+		if m.shrunken() != nil {
+			m.add("\n" + shrunkenNote + "\n")
 		}
 	}
 	if passed > 0 {

@@ -149,6 +149,7 @@ func (p *runPrinter) table() {
 		return
 	}
 	const interval, took, score, arguments = 5, 6, 3, 8
+	rows, note := p.withShrunken(rows)
 	if tools && !hasValues(tableRows(rows[1:]), arguments) {
 		dropColumn(rows, arguments)
 	}
@@ -158,6 +159,9 @@ func (p *runPrinter) table() {
 		p.narrow(rows, leastName, interval, took, score)
 	}
 	p.writeTable(rows)
+	if note != "" {
+		p.WriteString(p.paint(dim, note) + "\n")
+	}
 }
 
 // tableRows returns the rows that are not headings.

@@ -377,6 +377,7 @@ func (t *summing) summary(metrics []record.MetricRef) *record.Summary {
 		}
 		s.PassK = stats.MeanCurve(curves)
 	}
+	s.Shrunken = t.shrunken()
 	s.Groups = t.groupResults()
 	names, sides := sidesOf(t.rec, t.tasks)
 	common, leftOut := Common(names, sides)
