@@ -244,6 +244,7 @@ func experiments() []experiment {
 		plannedPowers,
 		noises,
 		shrinkage,
+		subsets,
 	} {
 		list = append(list, of()...)
 	}

@@ -37,6 +37,7 @@ import (
 	"waza/cmd/waza/serve"
 	"waza/cmd/waza/skills"
 	"waza/cmd/waza/state"
+	"waza/cmd/waza/subset"
 	"waza/cmd/waza/tasks"
 	"waza/cmd/waza/token"
 	"waza/cmd/waza/tokens"
@@ -112,6 +113,7 @@ func commands(opener state.Opener, version versionInfo) []*cli.Command {
 		importing.Command(importing.Options{Stdout: reader.Stdout, Runner: reader.Runner}),
 		compare.Command(compare.Options{Reader: reader}),
 		history.Command(history.Options{Reader: reader}),
+		subset.Command(subset.Options{Reader: reader}),
 		grade.Command(grade.Options{Opener: opener}),
 		review.Command(review.Options{Reader: reader}),
 		jsonrpc.Command(daemon), jsonrpc.LSPCommand(daemon),

@@ -141,6 +141,15 @@ func (e *NoHistoryError) Error() string {
 // The error is a [*NoHistoryError], a [*record.SelectionError] or the cause of ctx. Read omits
 // runs that cannot be read.
 func Read(ctx context.Context, r *catalog.Catalog, o Options) (*History, error) {
+	runs, err := readRuns(ctx, r, o)
+	if err != nil {
+		return nil, err
+	}
+	return buildHistory(ctx, runs, o.Tasks)
+}
+
+// readRuns returns the newest runs of a suite, oldest first, and at least one.
+func readRuns(ctx context.Context, r *catalog.Catalog, o Options) ([]*historyRun, error) {
 	limit := o.Limit
 	if limit <= 0 {
 		limit = DefaultRuns
@@ -171,7 +180,7 @@ func Read(ctx context.Context, r *catalog.Catalog, o Options) (*History, error) 
 		return nil, &NoHistoryError{o.Suites}
 	}
 	slices.Reverse(runs)
-	return buildHistory(ctx, runs, o.Tasks)
+	return runs, nil
 }
 
 // OfSuite reports whether one of the names is the suite's: the absolute path of its file or directory,

@@ -10,8 +10,8 @@ import (
 	"waza/runner/tally"
 )
 
-// summaryOf returns the summary of a run of tasks with five trials each.
-func summaryOf(passed ...int) *record.Summary {
+// shrunkenSummary returns the summary of a run of tasks with five trials each.
+func shrunkenSummary(passed ...int) *record.Summary {
 	rec := &record.Run{}
 	for i := range passed {
 		rec.Tasks = append(rec.Tasks, record.TaskRef{ID: fmt.Sprint("t", i), First: 1, Trials: 5})
@@ -35,13 +35,13 @@ func summaryOf(passed ...int) *record.Summary {
 // A run of 20 tasks whose trials vary has shrunken rates, between the mean and the task's rate.
 func TestShrunkenRates(t *testing.T) {
 	t.Parallel()
-	s := summaryOf(5, 4, 3, 4, 2, 5, 3, 4, 1, 4, 5, 4, 3, 4, 2, 5, 3, 4, 1, 4).Shrunken
+	s := shrunkenSummary(5, 4, 3, 4, 2, 5, 3, 4, 1, 4, 5, 4, 3, 4, 2, 5, 3, 4, 1, 4).Shrunken
 	require.NotNil(t, s)
 	require.Len(t, s.Tasks, 20)
 	require.InDelta(t, 0.7, s.Mean, 1e-12)
 	require.InDelta(t, 0.7+0.3*(1-s.Weight), *s.Of("t0"), 1e-12)
 	require.Greater(t, s.Weight, 0.2)
 	require.Nil(t, s.Of("t20"))
-	require.Nil(t, summaryOf(5, 4, 3, 4, 2, 5, 3, 4, 1, 4).Shrunken)
+	require.Nil(t, shrunkenSummary(5, 4, 3, 4, 2, 5, 3, 4, 1, 4).Shrunken)
 	require.Nil(t, (*record.ShrunkenRates)(nil).Of("t0"))
 }
