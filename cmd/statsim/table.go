@@ -245,6 +245,7 @@ func experiments() []experiment {
 		noises,
 		shrinkage,
 		subsets,
+		judges,
 	} {
 		list = append(list, of()...)
 	}
