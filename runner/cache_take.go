@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"waza/runner/executor"
+	"waza/runner/grader/person"
 	"waza/runner/internal/cache"
 	"waza/runner/record"
 	"waza/runner/trial"
@@ -23,7 +24,7 @@ func (s *scheduler) reuseTrial(t turn, e *cache.Hit) *record.Trial {
 	res := *old
 	res.TaskID, res.Hash, res.Cached = t.ID, t.TrialHash(t.trial), &record.CachedFrom{RunID: rec.Origin, Spent: old.Ledger()}
 	if e.AsIs() {
-		res.Graders = r.plan.Sided(t.Task, old.Graders)
+		res.Graders = person.WithoutDrawn(r.plan.Sided(t.Task, old.Graders))
 	} else {
 		a := s.gradeAgain(t.taskRun, old, e)
 		res.Verdict, res.Score, res.Error, res.Graders, res.Ungraded, res.Tools = a.Verdict, a.Score, a.Error, a.Graders, a.Ungraded, a.Tools

@@ -85,9 +85,9 @@ func TestPromisesInShort(t *testing.T) {
 		"--baseline --undecided fail passes a skill without effect/10 tasks, 5 trials, 50 % pass with and without skills":        0.2,
 		"--baseline shows that a skill helps/10 tasks, 5 trials, 60 % pass without skills and 90 % with them":                    0.05,
 		"--baseline fails a command whose skills have no effect/3 suites, 10 tasks, 5 trials, 50 % pass with and without skills": 0.1,
-		"rate corrected by people/50 of 200 labeled; 67 % pass; judge right about 95 % and 95 %":                                0.1,
-		"rate corrected by people/30 of 200 labeled; 90 % pass; judge right about 90 % and 80 %; 10 tasks":                      0.1,
-		"strength of a model/2 models, 20 tasks × 1; strengths spread by 2":                                                     0.1,
+		"rate corrected by people/50 of 200 labeled; 67 % pass; judge right about 95 % and 95 %":                                 0.1,
+		"rate corrected by people/30 of 200 labeled; 90 % pass; judge right about 90 % and 80 %; 10 tasks":                       0.1,
+		"strength of a model/2 models, 20 tasks × 1; strengths spread by 2":                                                      0.1,
 		"gate rule fails for a task that did not change/1 trial, 50 % pass":                                                      0.1,
 	}
 	for _, e := range experiments() {

@@ -97,6 +97,28 @@ type Review struct {
 	Calibrates string `json:"calibrates,omitempty"`
 	// Comparison is nil while either score is missing.
 	Comparison *Calibration `json:"comparison,omitempty"`
+	// Drawn is set if waza drew the trial at random for the calibration; see [LabelDraw]. No
+	// grader of the suite asks then.
+	Drawn *LabelDraw `json:"drawn,omitempty"`
+}
+
+// LabelDraw describes how a trial was drawn for a person's score. All trials that a grader scored
+// were divided by its verdict, and both parts were shuffled with the seed. The first trials of
+// each part were drawn. Only such scores correct the pass rate of the grader, see
+// [CorrectedRate].
+type LabelDraw struct {
+	Seed uint32 `json:"seed"`
+	// Place is the trial's place in the order in which people are asked, from 1.
+	Place int `json:"place"`
+	// Passed is the grader's verdict about the trial when it was drawn.
+	Passed bool `json:"passed"`
+	// Trials is the number of trials that the grader had scored, TrialsPassed those that it had
+	// passed, and MeanScore the mean of its scores.
+	Trials       int     `json:"trials"`
+	TrialsPassed int     `json:"trialsPassed"`
+	MeanScore    float64 `json:"meanScore"`
+	// Verdicts is a digest of the grader's verdicts about all trials.
+	Verdicts string `json:"verdicts"`
 }
 
 // Calibration compares a person's score with that of the calibrated grader.
@@ -126,6 +148,10 @@ func (r *Grade) Calibrates() bool { return r.Type == TypeHumanCalibration }
 
 // Counts reports whether the result affects the verdict of its trial.
 func (r *Grade) Counts() bool { return !r.Optional && !r.Calibrates() }
+
+// Drawn reports whether waza added the result to a trial that it drew at random for the
+// calibration of a grader.
+func (r *Grade) Drawn() bool { return r.Calibrates() && r.Review().Drawn != nil }
 
 // Scored reports whether the result has a valid score. It has none while it waits for a person's
 // score, and when the grader failed.

@@ -116,6 +116,9 @@ type JudgeResult struct {
 	Quality [5]int `json:"quality"`
 	// Comparisons has one entry per pair of models; absent in a run with one model.
 	Comparisons []PairResult `json:"comparisons,omitempty"`
+	// Ranking ranks the models by all comparisons together, the strongest first; absent for fewer
+	// than three models, because the win rate of their pair says the same.
+	Ranking []ModelStrength `json:"ranking,omitempty"`
 	// Missing is the number of comparisons that were not made, because the judge was unreachable
 	// or the run ended first.
 	Missing int `json:"comparisonsMissing,omitempty"`
@@ -140,6 +143,19 @@ type PairResult struct {
 	WinRateInterval *Interval `json:"winRateInterval,omitempty"`
 	// Cases lists the comparisons in the order of the suite.
 	Cases []*CaseComparison `json:"cases,omitempty"`
+}
+
+// ModelStrength is the strength of a model by Bradley and Terry, see [stats.RankModels].
+type ModelStrength struct {
+	Model string `json:"model"`
+	// Rank is the place, from 1. Models of different groups were not compared, not even through
+	// others: each group, from 1, has ranks of its own.
+	Rank  int `json:"rank"`
+	Group int `json:"group"`
+	// Strength is the probability of a better answer than that of the average model of the group.
+	Strength float64 `json:"strength"`
+	// StrengthInterval is its 95 % interval. It is about tasks like these.
+	StrengthInterval Interval `json:"strengthInterval"`
 }
 
 // JudgeReport is the report of a run of kind judge.

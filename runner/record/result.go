@@ -244,6 +244,31 @@ type CalibrationResult struct {
 	// Agreement covers the trials that both scored. Differences are the grader's score minus the
 	// person's.
 	Agreement
+	// Corrected is nil unless waza drew trials at random for people.
+	Corrected *CorrectedRate `json:"corrected,omitempty"`
+}
+
+// CorrectedRate is the pass rate of all trials that a grader scored as people would see it. It is
+// estimated from people's scores of trials that were drawn at random, see [stats.CorrectedMean].
+type CorrectedRate struct {
+	// Trials is the number of trials that the grader had scored when trials were drawn. Drawn is
+	// the number of drawn trials, and Labels the number of those that people have scored.
+	Trials int `json:"trials"`
+	Drawn  int `json:"drawn"`
+	Labels int `json:"labels"`
+	// Judged is the grader's pass rate, JudgedInterval its 95 % interval, and JudgedScore the
+	// mean of its scores, when trials were drawn.
+	Judged         float64  `json:"judged"`
+	JudgedInterval Interval `json:"judgedInterval"`
+	JudgedScore    float64  `json:"judgedScore"`
+	// PassRate is the corrected pass rate with its 95 % interval, and Score the corrected mean
+	// score. They are about all trials that the agent could make of these tasks. They are nil
+	// until people have scored a trial that the grader passed and one that it failed, where there
+	// are such trials.
+	PassRate         *float64  `json:"passRate"`
+	PassRateInterval *Interval `json:"passRateInterval"`
+	Score            *float64  `json:"score"`
+	ScoreInterval    *Interval `json:"scoreInterval"`
 }
 
 // GroupResult summarizes the trials of the tasks in one group of config.group_by or, if the

@@ -16,7 +16,8 @@ type Question struct {
 	Grader   string `json:"grader"`
 	// Type is human or human_calibration.
 	Type string `json:"type"`
-	// Verdict is the trial's present verdict.
+	// Verdict is the trial's present verdict. It is empty for a question about a trial that waza
+	// drew, until it is answered, because it depends on the judge.
 	Verdict record.Verdict `json:"verdict"`
 	// Pending reports whether the question waits for an answer. It does not if there is one, or
 	// if an answer changes nothing because the trial failed anyway or is an error.
@@ -24,6 +25,9 @@ type Question struct {
 	// Score and Comment are the answer; Score is nil if there is no answer yet.
 	Score   *float64 `json:"score"`
 	Comment string   `json:"comment,omitempty"`
+	// Place is the place of a trial that waza drew in the order in which people are asked, from 1;
+	// 0 for the questions of graders. See [Amender.Calibrate].
+	Place int `json:"place,omitempty"`
 	record.Review
 }
 
@@ -144,6 +148,12 @@ func questionsOf(task record.TaskRef, res *record.Trial) []Question {
 		}
 		if !g.NeedsReview {
 			q.Score, q.Comment = &g.Score, g.Feedback
+		}
+		if d := q.Drawn; d != nil {
+			q.Place, q.Drawn = d.Place, nil // people must not see the judge's verdict
+			if g.NeedsReview {
+				q.Verdict = ""
+			}
 		}
 		list = append(list, q)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"waza/eval/text"
 	"waza/runner/executor"
+	"waza/runner/grader/person"
 	"waza/runner/internal/secrets"
 	"waza/runner/journal"
 	"waza/runner/plan"
@@ -231,6 +232,8 @@ func (g *grading) grade(ctx context.Context, t *gradedTask, old *record.Trial) *
 	}
 	o.Baseline = baseline
 	a, left := again.Grade(ctx, old)
+	a.Graders = person.WithDrawn(a.Graders, old.Graders)
+	person.Compare(a.Graders)
 	if left != nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()

@@ -181,7 +181,7 @@ func (a *Amendment) asking(v Review, res *record.Trial) (*record.Grade, error) {
 			if !slices.Contains(names, g.Name) {
 				names = append(names, g.Name)
 			}
-			if (v.Grader == "" || v.Grader == g.Name) && (found == nil || g.NeedsReview && !found.NeedsReview) {
+			if (v.Grader == "" || v.Grader == g.Name || g.Drawn() && v.Grader == g.Review().Calibrates) && (found == nil || g.NeedsReview && !found.NeedsReview) {
 				found = g
 			}
 		}

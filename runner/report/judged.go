@@ -38,6 +38,7 @@ func (r *Report) judgedDocument(show func(string) string, reasons bool) *documen
 		s.line(plain(line))
 	}
 	d.judgedPairs(rec, j)
+	d.judgedRanking(j)
 	d.judgedCases(rec, j, reasons)
 	d.judgedFindings(rec, j)
 	return d
@@ -59,6 +60,30 @@ func (d *document) judgedPairs(rec *record.Run, j *record.JudgeResult) {
 	}
 	if j.LeftOut > 0 {
 		s.line(plain(text.Count(j.LeftOut, "comparison is", "comparisons are") + " omitted because there are too many"))
+	}
+}
+
+// judgedRanking adds the strengths of models.
+func (d *document) judgedRanking(j *record.JudgeResult) {
+	if len(j.Ranking) == 0 {
+		return
+	}
+	groups := j.Ranking[len(j.Ranking)-1].Group
+	head := heads("Model", "Rank", "Beats the average", "95 % interval")
+	if groups > 1 {
+		head = append(head, heads("Group")...)
+	}
+	s := d.section("Ranking")
+	s.add(head...)
+	for _, m := range j.Ranking {
+		cells := row{code(m.Model), plain(strconv.Itoa(m.Rank)), plain(figure.Percent(m.Strength)), plain(interval(m.StrengthInterval))}
+		if groups > 1 {
+			cells = append(cells, plain(strconv.Itoa(m.Group)))
+		}
+		s.add(cells...)
+	}
+	if groups > 1 {
+		s.line(plain(fmt.Sprintf("The models form %d groups without a comparison between them: the order of groups is unknown", groups)))
 	}
 }
 

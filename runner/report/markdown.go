@@ -51,6 +51,8 @@ func Markdown(w io.Writer, h record.Handle, limit int) error {
 	m.triggers()
 	m.shouldTrigger()
 	m.document(r.routingDocument())
+	m.document(r.agreementDocument())
+	m.document(r.correctedDocument())
 	m.closing()
 	if m.b.Len() > limit {
 		return nil // not even the head fits

@@ -27,6 +27,7 @@ func (r *Report) Write(w io.Writer, o Options) error {
 	p.shouldTrigger()
 	p.document(r.routingDocument())
 	p.calibrations()
+	p.document(r.correctedDocument())
 	p.positions()
 	p.noise()
 	p.closing()

@@ -161,13 +161,14 @@ func (t *summing) judgeResult(score *record.ScoreStats, common []string, cells [
 		return nil
 	}
 	r := &record.JudgeResult{Cases: j.cases, Judged: j.judged, Quality: j.quality}
-	r.Comparisons = pairsOf(t.comparisons())
-	made := 0
+	made := t.comparisons()
+	r.Comparisons, r.Ranking = pairsOf(made), rankingOf(made)
+	count := 0
 	for _, p := range r.Comparisons {
-		made += p.Wins + p.Losses + p.Ties
+		count += p.Wins + p.Losses + p.Ties
 	}
 	comparing := t.state.Judged.Comparing
-	r.Missing, r.LeftOut = max(0, comparing.Total-made), comparing.LeftOut
+	r.Missing, r.LeftOut = max(0, comparing.Total-count), comparing.LeftOut
 	if score != nil && j.judged > 0 {
 		r.Report = j.report(t.state.Judged.Findings, common, cells)
 	}
@@ -268,4 +269,46 @@ func pairsOf(list []*record.CaseComparison) []record.PairResult {
 		}
 	}
 	return pairs
+}
+
+// rankingOf ranks the models of comparisons; nil for fewer than three models. The comparisons of
+// one case of the suite depend on each other: they name it by its task for each model, so that
+// tasks that appear in one comparison are one case.
+func rankingOf(list []*record.CaseComparison) []record.ModelStrength {
+	var models []string
+	var duels []stats.Duel
+	cases := map[string]int{} // by the id of any of its tasks
+	model := func(name string) int {
+		i := slices.Index(models, name)
+		if i < 0 {
+			i = len(models)
+			models = append(models, name)
+		}
+		return i
+	}
+	for i, c := range list {
+		task, ok := cases[c.TaskA]
+		if !ok {
+			if task, ok = cases[c.TaskB]; !ok {
+				task = i
+			}
+		}
+		cases[c.TaskA], cases[c.TaskB] = task, task
+		if c.Winner != "" {
+			duels = append(duels, stats.Duel{A: model(c.ModelA), B: model(c.ModelB), Task: task, Points: c.Points()})
+		}
+	}
+	if len(models) < 3 {
+		return nil
+	}
+	var ranking []record.ModelStrength
+	for i, r := range stats.RankModels(len(models), duels, stats.DefaultConfidence) {
+		ranking = append(ranking, record.ModelStrength{
+			Model: models[i], Rank: r.Rank, Group: r.Group + 1, Strength: r.Wins.Value, StrengthInterval: r.Wins.Interval,
+		})
+	}
+	slices.SortStableFunc(ranking, func(a, b record.ModelStrength) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Model, b.Model))
+	})
+	return ranking
 }

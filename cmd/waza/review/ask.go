@@ -196,6 +196,10 @@ func (r *reviewer) answer(q *regrade.Question, text string) (done bool, err erro
 		return false, err
 	}
 	r.recorded++
+	if q.Place > 0 { // the verdict of the trial can be the judge's
+		fmt.Fprintf(r.Stderr, "  %s recorded\n", shortScore(score))
+		return true, nil
+	}
 	fmt.Fprintf(r.Stderr, "  %s recorded; the trial is %s\n", shortScore(score), verdictWords(res.Verdict))
 	return true, nil
 }

@@ -1,7 +1,9 @@
 package review
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"waza/runner"
 	"waza/runner/regrade"
@@ -16,6 +18,8 @@ type selection struct {
 	All      bool
 	Reviewer string
 	JSON     bool
+	// Drawn selects the questions about trials that were drawn for the calibration of Grader.
+	Drawn bool
 }
 
 // questions returns the questions of a run that the flags select.
@@ -24,11 +28,21 @@ func (s selection) questions(rn *runner.Runner) ([]regrade.Question, error) {
 	var out []regrade.Question
 	for _, q := range list {
 		if (s.All || q.Pending) && (s.Task == "" || s.Task == q.TaskID) && (s.Trial == 0 || s.Trial == q.Trial) &&
-			(s.Grader == "" || s.Grader == q.Grader) {
+			s.about(&q) {
 			out = append(out, q)
 		}
 	}
+	slices.SortStableFunc(out, func(a, b regrade.Question) int { return cmp.Compare(a.Place, b.Place) })
 	return out, err
+}
+
+// about reports whether a question is one of the selected grader. The questions about drawn trials
+// are also those of the judge.
+func (s selection) about(q *regrade.Question) bool {
+	if q.Place > 0 && s.Grader == q.Calibrates {
+		return true
+	}
+	return !s.Drawn && (s.Grader == "" || s.Grader == q.Grader)
 }
 
 // findRun selects the newest run of this project that waits if none is named. It leaves the run

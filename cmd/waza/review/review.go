@@ -44,11 +44,17 @@ runs.
 Without a terminal, or with --score, waza takes the answer from the flags. You can
 answer again: the last answer counts.
 
+--calibrate N checks a judge. waza draws N trials of RUN at random, default: the newest
+run, and asks about these without the judge's verdict. From your answers it corrects
+the judge's pass rate. The same command continues later; a larger N adds trials.
+
 Examples:
   waza review
   waza review RUN --all --task poem --trial 2
   waza review RUN --task poem --trial 2 --score 4/5 --comment 'too long'
   waza review RUN --list --json
+  waza review --calibrate 50
+  waza review RUN --calibrate 50 --grader tone --list
 
 Exit codes: after questions on a terminal those of waza run, for the run's new
 results; otherwise 0 when the answer is recorded.
@@ -58,6 +64,7 @@ results; otherwise 0 when the answer is recorded.
 			&cli.IntFlag{Name: "trial", Category: which, Usage: "only the trial of number `N`", DefaultText: "all"},
 			&cli.StringFlag{Name: "grader", Category: which, Usage: "only the grader `NAME`", DefaultText: "all"},
 			&cli.BoolFlag{Name: "all", Category: which, Usage: "include questions that are answered, and trials that failed or had an error anyway"},
+			&cli.IntFlag{Name: "calibrate", Category: which, Usage: "draw `N` trials at random, and ask only about these; --grader names the judge", DefaultText: "asks for what graders need"},
 			&cli.StringFlag{Name: "score", Category: answer, Usage: "give the trial this `SCORE`: 0 to 1, y or n, 4/5, 80%", DefaultText: "asks"},
 			&cli.StringFlag{Name: "comment", Category: answer, Usage: "say `WHY`", DefaultText: "none"},
 			&cli.StringFlag{Name: "reviewer", Category: answer, Usage: "record `NAME` as the reviewer", DefaultText: "the user's"},
@@ -89,6 +96,9 @@ func (o Options) review(c *cli.Context) error {
 			return err
 		}
 		s.Run = h.ID()
+	}
+	if c.IsSet("calibrate") {
+		return o.calibrate(c, rn, s)
 	}
 	switch {
 	case c.IsSet("score") && c.Bool("list"):
@@ -203,7 +213,7 @@ func (o Options) list(rn *state.Opened, s selection) error {
 		if q.Score != nil {
 			given = shortScore(*q.Score)
 		}
-		rows = append(rows, []string{q.TaskID, fmt.Sprint(q.Trial), q.Grader, string(q.Verdict), given, report.Clip(report.Clean(asked), 60)})
+		rows = append(rows, []string{q.TaskID, fmt.Sprint(q.Trial), q.Grader, cmp.Or(string(q.Verdict), "–"), given, report.Clip(report.Clean(asked), 60)})
 	}
 	if err := o.Stdout.Table(rows); err != nil {
 		return err

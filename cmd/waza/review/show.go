@@ -165,18 +165,21 @@ func callLine(c *record.ToolCall) string {
 }
 
 // others prints the results of the other graders. It omits graders that the person is compared
-// with, because seeing their scores would influence the answer.
+// with, because seeing their scores would influence the answer. For a trial that was drawn, it
+// omits all judges.
 func (s *shown) others(trial *record.Trial) {
 	var compared, lines []string
+	blind := false
 	for i := range trial.Graders {
 		if g := &trial.Graders[i]; g.Calibrates() && g.NeedsReview {
 			compared = append(compared, g.Review().Calibrates)
+			blind = blind || g.Drawn()
 		}
 	}
 	for i := range trial.Graders {
 		g := &trial.Graders[i]
 		switch {
-		case g.NeedsReview || slices.Contains(compared, g.Name):
+		case g.NeedsReview || slices.Contains(compared, g.Name) || blind && g.Type == record.TypePrompt:
 			continue
 		case g.Error != "":
 			lines = append(lines, fmt.Sprintf("%s: error: %s", g.Name, g.Error))

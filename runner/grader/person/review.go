@@ -2,6 +2,7 @@ package person
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +78,23 @@ func namesake(results []record.Grade, r *record.Grade, skip int) *record.Grade {
 		skip--
 	}
 	return nil
+}
+
+// WithDrawn returns results with the questions and answers of before that waza added to trials
+// that it drew, because no grader of the suite asks them again.
+func WithDrawn(results, before []record.Grade) []record.Grade {
+	for i := range before {
+		if before[i].Drawn() {
+			results = append(slices.Clip(results), before[i])
+		}
+	}
+	return results
+}
+
+// WithoutDrawn returns results without those that waza added to trials that it drew. Another run
+// that reuses a trial did not draw it.
+func WithoutDrawn(results []record.Grade) []record.Grade {
+	return slices.DeleteFunc(slices.Clone(results), func(r record.Grade) bool { return r.Drawn() })
 }
 
 // Compare updates the comparisons among the results of one trial.

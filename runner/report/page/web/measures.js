@@ -3,7 +3,7 @@
 // agreement of judges with people.
 
 function showMeasures() {
-  const blocks = [judged(), benchmark(), matrix(), metrics(), groups(), baseline(), triggers(), shouldTrigger(), routing(), calibrations()].flat().filter(Boolean);
+  const blocks = [judged(), benchmark(), matrix(), metrics(), groups(), baseline(), triggers(), shouldTrigger(), routing(), calibrations(), corrected()].flat().filter(Boolean);
   put(byId('measures'), blocks);
   byId('measures').hidden = blocks.length === 0;
 }
@@ -387,7 +387,7 @@ function calibrations() {
   return block(
     'Agreement with people',
     null,
-    ['Grader', 'Trials', 'Same verdict', 'Kappa', 'Score difference'],
+    ['Grader', 'Trials', 'Same verdict', 'Kappa', 'Score difference', 'Bias'],
     list.map((c) =>
       row(
         c.grader,
@@ -395,6 +395,28 @@ function calibrations() {
         c.n ? percent(c.agreed) : DASH,
         typeof c.kappa === 'number' ? c.kappa.toFixed(2).replace('-', '−') : DASH,
         c.n ? score(c.meanAbsoluteDifference) : DASH,
+        c.n ? (c.meanDifference > 0 ? '+' : '') + c.meanDifference.toFixed(2).replace('-', '−') : DASH,
+      ),
+    ),
+  );
+}
+
+// corrected shows the pass rates of judges that people corrected.
+function corrected() {
+  const list = (SUMMARY.calibrations || []).filter((c) => c.corrected);
+  if (!list.length) return null;
+  const shown = (value, form, i) => (typeof value === 'number' ? [form(value), i ? ` (${between(i)})` : ''] : DASH);
+  return block(
+    'Pass rate corrected by people',
+    null,
+    ['Grader', 'Labels', 'Judged', 'Corrected', 'Corrected score'],
+    list.map(({ grader, corrected: c }) =>
+      row(
+        grader,
+        [`${count(c.labels)} of ${count(c.trials)}`, c.drawn > c.labels ? el('span', { class: 'quiet' }, ` +${count(c.drawn - c.labels)} waiting`) : ''],
+        shown(c.judged, percent, c.judgedInterval),
+        shown(c.passRate, percent, c.passRateInterval),
+        typeof c.score === 'number' ? score(c.score) : DASH,
       ),
     ),
   );
@@ -421,8 +443,23 @@ function judged() {
       [row('Cases', ...quality.map((q) => count(j.quality[q - 1])), count(j.cases - j.judged))],
     ),
     ...judgedModels(j),
+    judgedRanking(j.ranking || []),
     ...judgedFindings(j.report),
   ];
+}
+
+// judgedRanking shows the strengths of models by all comparisons together.
+function judgedRanking(list) {
+  if (!list.length) return null;
+  const groups = Math.max(...list.map((m) => m.group));
+  return block(
+    'Ranking',
+    groups > 1 ? `The models form ${count(groups)} groups without a comparison between them: their order is unknown.` : null,
+    ['Model', ...(groups > 1 ? ['Group'] : []), 'Rank', 'Beats the average'],
+    list.map((m) =>
+      row(m.model, ...(groups > 1 ? [count(m.group)] : []), count(m.rank), [percent(m.strength), ` (${between(m.strengthInterval)})`]),
+    ),
+  );
 }
 
 function judgedModels(j) {
