@@ -300,8 +300,8 @@ func (g *bradleyTerry) inverse(information *mat.SymDense) (*mat.SymDense, bool) 
 	return &inverse, chol.InverseTo(&inverse) == nil
 }
 
-// variances returns the variances of the strengths: the larger ones of the two methods; infinite
-// if there is none.
+// variances returns the variances of the strengths: the larger ones of the two methods. They are infinite
+// if rounding errors leave no information.
 func (g *bradleyTerry) variances() []float64 {
 	n, t := len(g.members), float64(len(g.tasks))
 	variances := make([]float64, n)

@@ -71,7 +71,7 @@ func AllotLabels(trials []int, labels int) []int {
 // The interval is that of Clopper and Pearson for θ(1-θ)/v values (Korn and Graubard 1998,
 // "Confidence intervals for proportions with small expected number of positive counts estimated
 // from survey data"), but at least for as many as there are labels. For v, each stratum gets two
-// more labels, 0 and 1: labels that are all the same do not show that all trials are. Without
+// more labels, 0 and 1, because equal labels do not show that all trials are equal. Without
 // them, and with the normal distribution of the sources, a judge without an observed error would
 // have an interval without width.
 //
