@@ -144,8 +144,8 @@ func corrected() []experiment {
 
 func width(e stats.Estimate) float64 { return e.Interval.High - e.Interval.Low }
 
-// A contest is a design of models whose answers are compared.
-type contest struct {
+// A modelContest is a design of models whose answers are compared.
+type modelContest struct {
 	models, tasks, trials int
 	// spread is the standard deviation of the models' strengths.
 	spread float64
@@ -158,7 +158,7 @@ type contest struct {
 	ring bool
 }
 
-func (c contest) String() string {
+func (c modelContest) String() string {
 	s := fmt.Sprintf("%d models, %d tasks × %d; strengths spread by %g", c.models, c.tasks, c.trials, c.spread)
 	if c.alike > 0 {
 		s += fmt.Sprintf("; %g %% alike", 100*c.alike)
@@ -173,7 +173,7 @@ func (c contest) String() string {
 }
 
 // pairs returns the compared pairs of models.
-func (c contest) pairs() (list [][2]int) {
+func (c modelContest) pairs() (list [][2]int) {
 	for a := range c.models {
 		for b := a + 1; b < c.models; b++ {
 			if !c.ring || b == a+1 || a == 0 && b == c.models-1 {
@@ -185,7 +185,7 @@ func (c contest) pairs() (list [][2]int) {
 }
 
 // strengths returns strengths with that standard deviation and the sum 0, in equal steps.
-func (c contest) strengths() []float64 {
+func (c modelContest) strengths() []float64 {
 	list := make([]float64, c.models)
 	squares := 0.0
 	for i := range list {
@@ -199,7 +199,7 @@ func (c contest) strengths() []float64 {
 }
 
 // truth returns the probabilities to beat the average model, from very many comparisons.
-func (c contest) truth() []stats.ModelRank {
+func (c modelContest) truth() []stats.ModelRank {
 	var duels []stats.Duel
 	s := c.strengths()
 	for _, p := range c.pairs() {
@@ -211,8 +211,8 @@ func (c contest) truth() []stats.ModelRank {
 	return stats.RankModels(c.models, duels, 0.95)
 }
 
-// draw returns the ranks of the models after a contest.
-func (c contest) draw(rng *rand.Rand) []stats.ModelRank {
+// draw returns the ranks of the models after a modelContest.
+func (c modelContest) draw(rng *rand.Rand) []stats.ModelRank {
 	var duels []stats.Duel
 	s, pairs := c.strengths(), c.pairs()
 	// The difference of two of these quality values has the logistic distribution.
@@ -249,7 +249,7 @@ func (c contest) draw(rng *rand.Rand) []stats.ModelRank {
 // rankings measures intervals of strengths.
 func rankings() []experiment {
 	var list []experiment
-	for _, c := range []contest{
+	for _, c := range []modelContest{
 		{models: 2, tasks: 5, trials: 1, spread: 1},
 		{models: 2, tasks: 20, trials: 1, spread: 2},
 		{models: 2, tasks: 10, trials: 5, spread: 0.5, alike: 0.8},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"waza/runner/stats"
@@ -13,8 +12,6 @@ type shrinkDesign struct {
 	name  string
 	rates func(rng *rand.Rand, before, after []float64)
 }
-
-func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 // ratesOf returns a design of rates that do not change.
 func ratesOf(name string, rate func(rng *rand.Rand, task int) float64) shrinkDesign {
