@@ -133,7 +133,7 @@ var importRules = []struct {
 		"runner depends on the packages below it", false,
 	},
 	{
-		"runner/... except runner/watch runner/report/... runner/compare runner/history runner/runnertest",
+		"runner/... except runner/watch runner/report/... runner/compare runner/history runner/power runner/runnertest",
 		waza("runner/watch", "runner/report/...", "runner/compare", "runner/history"),
 		"these packages are above runner or beside it", false,
 	},

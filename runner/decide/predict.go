@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// A task is what is known of a task.
+// A task has the earlier trials of a task, and the outcomes of its pairs.
 type task struct {
 	known Rates
 	n     int     // pairs that are not missing
@@ -99,7 +99,7 @@ func (p *plan) balance(tasks []task, q Question) {
 	p.limit(variance/float64(len(tasks)), q)
 }
 
-// update plans the next pairs with what is known of the tasks.
+// update plans the next pairs with all trials of the tasks.
 func (p *plan) update(tasks []task, q Question) {
 	k := float64(len(tasks))
 	if p.chances == nil {

@@ -23,7 +23,7 @@ type Records struct {
 	Runs     int
 	Rates    map[string]stats.Share // of tasks, over all runs
 	PerTrial PerTrial
-	// A and B are the newest two runs whose agents differ; empty if there are none.
+	// A and B are the newest two runs whose agents differ; empty if all agents are the same.
 	A, B Run
 }
 
