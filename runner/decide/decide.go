@@ -216,11 +216,11 @@ func (e *Evidence) Add(outcomes []Outcome) {
 
 // look decides if a wealth suffices.
 func (e *Evidence) look() {
-	limit := 1 / (mainShare * e.question.Risk)
+	limit := 1 / e.question.Risk
 	switch {
-	case e.up.total() >= limit:
+	case mainShare*e.up.total() >= limit:
 		e.verdict = Better
-	case e.down.total() >= limit:
+	case mainShare*e.down.total() >= limit:
 		e.verdict = NotBetter
 	}
 }
