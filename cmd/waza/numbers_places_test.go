@@ -35,6 +35,7 @@ var jsonAlone = map[string]string{
 	`tasks\[\]/trials\[\]/(attempts\[\]/)?transcript\[\]/atMs`:              "a place in a transcript",
 	`tasks\[\]/trials\[\]/(attempts\[\]/)?transcript\[\]/tool/arguments/.*`: "what the agent gave a tool",
 	`tasks\[\]/expectedCalls\[\]/arguments/.*`:                              "what the task asks for",
+	`tasks\[\]/trials\[\]/(attempts\[\]/)?conditions/.*`:                    "the viewer of the page shows those that say something",
 	`tasks\[\]/trials\[\]/attempts\[\]/durationMs`:                          "part of the trial's duration",
 	`tasks\[\]/trials\[\]/tools/call`:                                       "names a call of the transcript",
 	`tasks\[\]/usageByRole/(agent|judges)/costUsd`:                          "their sum is shown; recounted",
