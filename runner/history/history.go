@@ -40,6 +40,9 @@ type History struct {
 	Runs []HistoryRun `json:"runs"`
 	// Tasks lists the tasks of any of these runs, the flakiest first.
 	Tasks []TaskHistory `json:"tasks"`
+	// Judges lists how well graders agreed with people in each run, by grader, oldest first; absent
+	// if people scored no trials.
+	Judges []JudgeInRun `json:"judges,omitempty"`
 }
 
 // A HistoryRun is a run of a history.
@@ -193,11 +196,13 @@ func OfSuite(s record.SuiteRef, names []string) bool {
 
 // A historyRun is a run with the outcomes of its trials, but without their content.
 type historyRun struct {
-	head  HistoryRun
-	rec   *record.Run
-	run   *journal.Run
-	state *replay.State
-	tasks map[string]int // indexes by id, of tasks of the suite
+	head HistoryRun
+	rec  *record.Run
+	run  *journal.Run
+	// people holds the agreement of graders with people.
+	people []record.CalibrationResult
+	state  *replay.State
+	tasks  map[string]int // indexes by id, of tasks of the suite
 	// own holds the counted trials of each task that the run executed itself; nil if the run
 	// executed all.
 	own map[int][]bool
@@ -225,7 +230,7 @@ func readHistoryRun(h record.Handle) (*historyRun, error) {
 		}
 	}
 	if progress.Summary != nil {
-		hr.head.Usage = progress.Summary.Usage
+		hr.head.Usage, hr.people = progress.Summary.Usage, progress.Summary.Calibrations
 	}
 	for i, t := range rec.Tasks {
 		if t.Role == record.RoleTask {
@@ -280,6 +285,7 @@ func buildHistory(ctx context.Context, runs []*historyRun, globs []string) (*His
 	for _, r := range runs {
 		h.Runs = append(h.Runs, r.head)
 	}
+	h.Judges = judgesOf(runs)
 	refs := tasksOf(runs)
 	if err := checkHistoryTasks(globs, refs); err != nil {
 		return nil, err

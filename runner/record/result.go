@@ -239,6 +239,9 @@ type MetricResult struct {
 type CalibrationResult struct {
 	// Grader is the name of the calibrated grader.
 	Grader string `json:"grader"`
+	// Judges names the models or agents that gave the grader's scores of these trials, in the order
+	// of their names. It is empty for a grader that asks none, and in older records.
+	Judges []string `json:"judges,omitempty"`
 	// Pending is the number of trials that wait for a person's score.
 	Pending int `json:"pending,omitempty"`
 	// Agreement covers the trials that both scored. Differences are the grader's score minus the

@@ -32,6 +32,7 @@ func History(w io.Writer, h *history.History, o Options) error {
 	s.line(item{text: "✓ passed  ± passed in part  ✗ failed  ! error  ? to review  - not finished  · not in the run", colour: dim})
 	d.historyShifts(h)
 	d.historyFlips(h)
+	d.historyJudges(h)
 	return d.text(w, o)
 }
 
@@ -132,5 +133,23 @@ func (d *document) historyFlips(h *history.History) {
 			why += ": " + f.Detail
 		}
 		s.add(code(f.task), code(f.Run), was, became, plain(why))
+	}
+}
+
+// historyJudges lists how well judges agreed with people. A p-value is shown where the judges
+// changed.
+func (d *document) historyJudges(h *history.History) {
+	if len(h.Judges) == 0 {
+		return
+	}
+	s := d.section("Agreement with people")
+	s.add(heads("Grader", "Run", "Judges", "Trials", "Same verdict", "Bias", "Drift")...)
+	for _, j := range h.Judges {
+		drift := ""
+		if x := j.Drift; x != nil {
+			drift = fmt.Sprintf("p %s: %d of %d agreed, was %d of %d", figure.P(x.P), x.After.Agreed, x.After.N, x.Before.Agreed, x.Before.N)
+		}
+		s.add(code(j.Grader), code(j.Run), code(cmp.Or(strings.Join(j.Judges, ", "), "–")), plain(fmt.Sprint(j.N)),
+			plain(figure.Percent(j.Agreed)), plain(figure.Difference(j.MeanDifference)), plain(drift))
 	}
 }

@@ -13,6 +13,7 @@ type calibration struct {
 	pairs   []stats.Pair
 	pending int
 	drawn   drawnLabels
+	judges  []string
 }
 
 // drawnLabels collects people's scores of trials that were drawn at random, by the verdict of the
@@ -82,6 +83,16 @@ func (t *Run) addCalibrations(results []record.Grade) {
 		if review.Drawn != nil {
 			c.drawn.add(r, review.Drawn)
 		}
+		for j := range results {
+			if results[j].Name != review.Calibrates {
+				continue
+			}
+			for _, o := range results[j].Opinions() {
+				if !slices.Contains(c.judges, o.Judge) {
+					c.judges = append(c.judges, o.Judge)
+				}
+			}
+		}
 		if p := review.Comparison; p != nil {
 			c.pairs = append(c.pairs, stats.Pair{
 				Reference: p.Person, ReferencePassed: p.PersonPassed, Other: p.Grader, OtherPassed: p.GraderPassed,
@@ -93,7 +104,9 @@ func (t *Run) addCalibrations(results []record.Grade) {
 func (t *Run) calibrationResults() []record.CalibrationResult {
 	var out []record.CalibrationResult
 	for name, c := range t.calibrated {
-		out = append(out, record.CalibrationResult{Grader: name, Pending: c.pending, Agreement: stats.Agree(c.pairs), Corrected: c.drawn.result()})
+		out = append(out, record.CalibrationResult{
+			Grader: name, Judges: slices.Sorted(slices.Values(c.judges)), Pending: c.pending, Agreement: stats.Agree(c.pairs), Corrected: c.drawn.result(),
+		})
 	}
 	slices.SortFunc(out, func(a, b record.CalibrationResult) int { return cmp.Compare(a.Grader, b.Grader) })
 	return out
