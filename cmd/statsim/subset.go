@@ -15,7 +15,7 @@ type subsetDesign struct {
 	slope func(task int) float64
 	// ability returns the ability of an agent.
 	ability func(rng *rand.Rand) float64
-	// own is the standard deviation of what is special about each agent and task.
+	// own is the standard deviation of the logits of each agent at each task.
 	own float64
 }
 
@@ -89,7 +89,7 @@ func subsets() []experiment {
 		{"equal tasks", 10, 20, 3, func(int) float64 { return 1.2 }, normal, 0},
 		{"equal tasks", 20, 40, 3, func(int) float64 { return 1.2 }, normal, 0},
 		{"equal tasks", 60, 40, 3, equal, normal, 0.5},
-		{"every other task tells nothing", 20, 40, 3, func(k int) float64 { return 2 * float64(k%2) }, normal, 0.5},
+		{"every other task has slope 0", 20, 40, 3, func(k int) float64 { return 2 * float64(k%2) }, normal, 0.5},
 		{"one of ten tasks contradicts", 30, 40, 3, func(k int) float64 {
 			if k%10 == 0 {
 				return -1.5

@@ -1,4 +1,4 @@
-// Package irt fits how hard and how telling the tasks of a suite are (item response theory), and
+// Package irt fits how hard and how informative the tasks of a suite are (item response theory), and
 // chooses the smallest subset of tasks that orders agents like the whole suite. Call [Choose].
 //
 // All functions are pure and deterministic: random draws have a fixed seed.
@@ -49,7 +49,7 @@ func (t Table) mean(subject int, tasks []int) float64 {
 type model struct{ slope, intercept []float64 }
 
 const (
-	// nodes is the number of abilities that stand for all, from -maxAbility to maxAbility.
+	// nodes is the number of abilities of the grid, from -maxAbility to maxAbility.
 	nodes      = 21
 	maxAbility = 4
 	// steps limits the steps of the expectation maximization.

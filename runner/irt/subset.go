@@ -22,7 +22,7 @@ const (
 	z95 = 1.6448536269514722
 	// caution widens the lower bound of the correlation, because abilities are not normal.
 	caution = 1.25
-	// dull is the slope below which a task tells little.
+	// dull is the slope below which a task is uninformative.
 	dull  = 0.4
 	draws = 4999
 )
@@ -32,8 +32,8 @@ type Role string
 
 // The roles of tasks.
 const (
-	Telling     Role = "telling"
-	Dull        Role = "tells little"
+	Informative Role = "informative"
+	Dull        Role = "uninformative"
 	AlwaysPass  Role = "always passes"
 	AlwaysFail  Role = "never passes"
 	Contradicts Role = "contradicts"
@@ -321,7 +321,7 @@ func describe(t Table, m model) []Task {
 		for i := range rates {
 			rates[i] = t.rate(i, k)
 		}
-		list[k] = Task{PassRate: average(rates), Role: Telling, P: 1}
+		list[k] = Task{PassRate: average(rates), Role: Informative, P: 1}
 		p[k] = 1
 		switch low, high := slices.Min(rates), slices.Max(rates); {
 		case low == 1:

@@ -24,7 +24,7 @@ func Subset(w io.Writer, s *history.Subset, suite string, o Options) error {
 		t.add(subsetRow(&s.Tasks[i])...)
 	}
 	if s.Refused == "" {
-		t.line(item{text: "Difficulty and slope are those of the logistic curve of item response theory. A higher slope tells more.", colour: dim})
+		t.line(item{text: "Difficulty and slope are those of the logistic curve of item response theory. A higher slope is more informative.", colour: dim})
 		l := d.section("")
 		l.line(item{text: fmt.Sprintf("%d of %s", len(s.Chosen), text.Count(len(s.Tasks), "task", "tasks")), colour: bold},
 			plain(fmt.Sprintf(" keep %s of the order of agents as measured, and at least %s with 95 %% confidence.",
@@ -69,7 +69,7 @@ func subsetRow(t *history.SubsetTask) []item {
 		cells[5] = plain("not measured: new, changed, or missing in many runs")
 	case t.Role == irt.Contradicts:
 		cells[5] = item{text: fmt.Sprintf("contradicts the others (p %s)", figure.P(*t.P)), colour: yellow}
-	case t.Role != irt.Telling && t.Role != "":
+	case t.Role != irt.Informative && t.Role != "":
 		cells[5].colour = yellow
 	}
 	return cells

@@ -38,8 +38,8 @@ func Command(o Options) *cli.Command {
 of this project that ran last. The file does not have to exist any more.
 
 The command learns from recorded runs of at least 8 configurations: executors, agents,
-models, cells and settings. It prints how hard each task is and how much it tells of
-agents, names tasks that tell nothing or contradict the others, and lists a subset to
+models, cells and settings. It prints how hard and how informative each task is,
+names uninformative tasks and those that contradict the others, and lists a subset to
 run for every commit. The order that the subset keeps is measured with agents for which
 it was not chosen. Keep the whole suite for releases.
 
