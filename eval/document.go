@@ -13,7 +13,7 @@ import (
 // settings are keys of config that say how to run a suite. waza run has flags for them, and no verdict
 // depends on them alone.
 var settings = []string{
-	"trials_per_task", "timeout_seconds", "parallel", "workers", "fail_fast", "stopping", "max_attempts", "retry_errors", "executor",
+	"trials_per_task", "timeout_seconds", "parallel", "workers", "fail_fast", "stopping", "decide", "max_attempts", "retry_errors", "executor",
 	"model", "models", "judge_model", "judge", "reasoning_effort", "judge_reasoning_effort", "group_by", "first_event_timeout_seconds",
 	"max_cost", "max_tokens", "prices", "context_windows", "verbose", "fleet", "inject_skill_body",
 }

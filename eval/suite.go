@@ -111,6 +111,10 @@ type Config struct {
 	// Start no more trials of a task once its verdict is decided: true, a confidence, or a map.
 	// Trigger tests and tasks that have a baseline or expected recipients always run all trials.
 	Stopping Stopping `yaml:"stopping" json:"stopping,omitzero"`
+	// Question that a run decides: which of two sides is better. waza then starts only the trials that
+	// decide it, and ends as soon as the answer is known. trials_per_task, if it is more than 1, is the most
+	// pairs of a task; otherwise it is 100. A request for one trial or one model asks no question.
+	Decide Decide `yaml:"decide" json:"decide,omitzero"`
 	// Maximum number of attempts at a trial whose graders fail; the last attempt counts. Trigger tests have one attempt.
 	MaxAttempts int `yaml:"max_attempts" json:"max_attempts" jsonschema:"minimum=0"`
 	// Maximum number of retries of a trial that ended in an error.
@@ -199,6 +203,17 @@ type JudgeChoice struct {
 type Stopping struct {
 	// Least probability that the early verdict matches the verdict of a full run; 1 stops only when the verdict cannot change any more.
 	Confidence float64 `yaml:"confidence" json:"confidence" jsonschema:"minimum=0.5,maximum=1,default=0.95"`
+}
+
+// Decide is the question that runs of a suite decide.
+type Decide struct {
+	// Two sides: cells of the matrix or models. When absent, the agent with its skills is compared
+	// with the agent without skills.
+	Between []string `yaml:"between" json:"between,omitempty"`
+	// Least gain worth having, in percentage points.
+	BetterBy float64 `yaml:"better_by" json:"better_by" jsonschema:"required"`
+	// Greatest chance of a wrong verdict.
+	Risk float64 `yaml:"risk" json:"risk,omitempty" jsonschema:"default=0.05"`
 }
 
 // defaultStopping is the confidence of `stopping: true`.

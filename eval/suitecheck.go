@@ -41,6 +41,7 @@ func (l suiteCheck) checkSettings() {
 	l.checkFleet()
 	l.suite.MCPMocks = l.loader.loadMocks(l.src, l.src.Root, l.suite.MCPMocks)
 	l.checkStopping()
+	l.checkDecide()
 	l.checkEnvironment()
 	l.checkWindows()
 	s.Config.MaxAttempts = max(s.Config.MaxAttempts, 1)
@@ -140,6 +141,26 @@ func (l suiteCheck) checkStopping() {
 	case c.TrialsPerTask == 1:
 		l.reportAt(decode.Info, decode.CodeNoEffect, decode.At("config", "stopping"),
 			"stopping has no effect with one trial per task; use --trials to run more")
+	}
+}
+
+// checkDecide reports a question that no run can decide.
+func (l suiteCheck) checkDecide() {
+	d := &l.suite.Config.Decide
+	if d.BetterBy == 0 && len(d.Between) == 0 && d.Risk == 0 {
+		return
+	}
+	report := func(key, format string, args ...any) {
+		l.reportAt(decode.Error, decode.CodeInvalidValue, decode.At("config", "decide", key), "config.decide."+key+" "+format, args...)
+	}
+	if !(d.BetterBy > 0 && d.BetterBy <= 100) {
+		report("better_by", "must be more than 0 and at most 100 points, got %v", d.BetterBy)
+	}
+	if !(d.Risk >= 0 && d.Risk < 0.5) {
+		report("risk", "must be more than 0 and less than 0.5, got %v", d.Risk)
+	}
+	if n := len(d.Between); n != 0 && n != 2 {
+		report("between", "must list two sides, got %d", n)
 	}
 }
 

@@ -35,28 +35,29 @@ func evalMethods() []*method {
 
 // RunOptions are the parameters that eval.run and task.run share.
 type RunOptions struct {
-	Executor       string        `json:"executor" doc:"Executor to use instead of the suite's."`
-	Agent          string        `json:"agent" doc:"Agent to use instead of the suite's. The executor is acp, unless executor is given."`
-	Model          names         `json:"model" alias:"models" doc:"Model to use instead of the suite's, or a list of models: the suite then runs with each."`
-	JudgeModel     string        `json:"judge_model" doc:"Judge model to use instead of the suite's, for graders that ask a model and name none."`
-	JudgeAgent     string        `json:"judge_agent" doc:"Agent to use as the judge instead of the suite's judge."`
-	ExactTools     bool          `json:"exact_tools" doc:"Match names of tools in graders only against the agent's own names, and not against other agents' names of the same tools."`
-	Trials         int           `json:"trials" jsonschema:"minimum=1,maximum=1000000" doc:"Trials per task, instead of the suite's trials_per_task. A run has at most 1000000 trials of all tasks together."`
-	Workers        int           `json:"workers" jsonschema:"minimum=1,maximum=10000" doc:"Number of trials that run at the same time, instead of the suite's setting."`
-	TimeoutSeconds *float64      `json:"timeout_seconds" alias:"timeout" jsonschema:"minimum=0.001,maximum=31536000" doc:"Timeout of one attempt at a trial in seconds, instead of the timeouts of suite and tasks."`
-	Fleet          string        `json:"fleet" doc:"Address of the fleet whose workers run the trials, as in waza run --fleet; suite means the suite's config.fleet, none means that the daemon runs them. When absent, config.fleet applies if the daemon's WAZA_FLEET is the same fleet."`
-	Sandbox        sandboxChange `json:"sandbox" doc:"Sandbox of the trials instead of the suite's: a mode (off, auto, strict or container), or an object with some of the keys of config.sandbox. Other keys keep the values of the suite."`
-	ContextDir     string        `json:"context_dir" doc:"Fixture directory to use instead of every task's."`
-	Baseline       bool          `json:"baseline" doc:"Run each task with and without its skills, like baseline: true in a suite."`
-	NoSkills       bool          `json:"no_skills" doc:"Withhold all skills from the agent."`
-	FirstTool      bool          `json:"first_tool" doc:"Let the first tool call decide the trials of trigger tests."`
-	PassReward     *float64      `json:"pass_reward" doc:"Least reward with which tasks of Harbor pass, instead of 1."`
-	Params         paramValues   `json:"params" doc:"Values of the parameters of a suite of Vally, by their names: the value of KEY replaces ${KEY} and ${KEY=default}."`
-	Verbose        bool          `json:"verbose" doc:"Send more eval.log notifications."`
-	FailFast       bool          `json:"fail_fast" doc:"Stop after the first task that failed."`
-	Cache          bool          `json:"cache" doc:"Reuse trials of earlier runs instead of running them again. If only graders changed, they grade the recorded trials."`
-	Against        string        `json:"against" doc:"Git revision (a tag, a branch or a commit) to compare the skills with: each task also runs with its skills at that revision."`
-	Stopping       *float64      `json:"stopping" jsonschema:"minimum=0,maximum=1" doc:"Confidence from 0.5 to 1 for deciding a task before all its trials have started, instead of the suite's config.stopping; 0 runs all trials."`
+	Executor       string         `json:"executor" doc:"Executor to use instead of the suite's."`
+	Agent          string         `json:"agent" doc:"Agent to use instead of the suite's. The executor is acp, unless executor is given."`
+	Model          names          `json:"model" alias:"models" doc:"Model to use instead of the suite's, or a list of models: the suite then runs with each."`
+	JudgeModel     string         `json:"judge_model" doc:"Judge model to use instead of the suite's, for graders that ask a model and name none."`
+	JudgeAgent     string         `json:"judge_agent" doc:"Agent to use as the judge instead of the suite's judge."`
+	ExactTools     bool           `json:"exact_tools" doc:"Match names of tools in graders only against the agent's own names, and not against other agents' names of the same tools."`
+	Trials         int            `json:"trials" jsonschema:"minimum=1,maximum=1000000" doc:"Trials per task, instead of the suite's trials_per_task. A run has at most 1000000 trials of all tasks together."`
+	Workers        int            `json:"workers" jsonschema:"minimum=1,maximum=10000" doc:"Number of trials that run at the same time, instead of the suite's setting."`
+	TimeoutSeconds *float64       `json:"timeout_seconds" alias:"timeout" jsonschema:"minimum=0.001,maximum=31536000" doc:"Timeout of one attempt at a trial in seconds, instead of the timeouts of suite and tasks."`
+	Fleet          string         `json:"fleet" doc:"Address of the fleet whose workers run the trials, as in waza run --fleet; suite means the suite's config.fleet, none means that the daemon runs them. When absent, config.fleet applies if the daemon's WAZA_FLEET is the same fleet."`
+	Sandbox        sandboxChange  `json:"sandbox" doc:"Sandbox of the trials instead of the suite's: a mode (off, auto, strict or container), or an object with some of the keys of config.sandbox. Other keys keep the values of the suite."`
+	ContextDir     string         `json:"context_dir" doc:"Fixture directory to use instead of every task's."`
+	Baseline       bool           `json:"baseline" doc:"Run each task with and without its skills, like baseline: true in a suite."`
+	NoSkills       bool           `json:"no_skills" doc:"Withhold all skills from the agent."`
+	FirstTool      bool           `json:"first_tool" doc:"Let the first tool call decide the trials of trigger tests."`
+	PassReward     *float64       `json:"pass_reward" doc:"Least reward with which tasks of Harbor pass, instead of 1."`
+	Params         paramValues    `json:"params" doc:"Values of the parameters of a suite of Vally, by their names: the value of KEY replaces ${KEY} and ${KEY=default}."`
+	Verbose        bool           `json:"verbose" doc:"Send more eval.log notifications."`
+	FailFast       bool           `json:"fail_fast" doc:"Stop after the first task that failed."`
+	Cache          bool           `json:"cache" doc:"Reuse trials of earlier runs instead of running them again. If only graders changed, they grade the recorded trials."`
+	Against        string         `json:"against" doc:"Git revision (a tag, a branch or a commit) to compare the skills with: each task also runs with its skills at that revision."`
+	Stopping       *float64       `json:"stopping" jsonschema:"minimum=0,maximum=1" doc:"Confidence from 0.5 to 1 for deciding a task before all its trials have started, instead of the suite's config.stopping; 0 runs all trials."`
+	Decide         *DecideOptions `json:"decide" doc:"Answer whether side b is better than side a: the run starts only the pairs of trials that decide it, and its summary has the decision. Trials of earlier runs are reused."`
 }
 
 // names is one name or a list of names.
@@ -264,10 +265,15 @@ func (c *call) complete(req *record.Request, o *RunOptions) error {
 	if req.Stopping = o.Stopping; o.Stopping != nil && *o.Stopping > 0 && *o.Stopping < 0.5 {
 		return dispatch.WrongParam("stopping", nil, " must be 0 or a confidence from 0.5 to 1")
 	}
+	var err error
+	if o.Decide != nil {
+		if req.Decide, err = o.Decide.request(); err != nil {
+			return err
+		}
+	}
 	if o.ContextDir == "" {
 		return nil
 	}
-	var err error
 	req.ContextDir, err = c.conn.resolve("context_dir", o.ContextDir)
 	return err
 }

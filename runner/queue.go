@@ -17,7 +17,8 @@ import (
 //
 // If the next trial would have to wait, the queue hands out a trial of a later task. claim waits
 // only when no other is ready. It never waits forever: a baseline precedes its task and waits for
-// nothing, so every awaited trial is running and ends.
+// nothing, so every awaited trial is running and ends. In a run that decides a question, claim hands
+// out only chosen trials, and also waits for the end of those after which the next are chosen.
 type queue struct {
 	mu    sync.Mutex // guards the fields below and those of the tasks' queued
 	over  *sync.Cond // signaled when an awaited trial may be over
@@ -25,6 +26,8 @@ type queue struct {
 	aside []*taskRun // earlier tasks whose next trial had to wait: at most one per worker
 	held  []*taskRun // tasks that must not start; rest returns their trials
 	later []*taskRun // tasks whose system prompt is not proposed yet
+	// chooser chooses the trials; nil if all are handed out in the order of the plan.
+	chooser *chooser
 }
 
 // queued is the state of a task in the queue.
@@ -95,7 +98,7 @@ func (q *queue) claim(closed func() bool) turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !closed() {
-		if next := q.nextLocked(); next.taskRun != nil || len(q.aside)+len(q.later) == 0 {
+		if next := q.nextLocked(); next.taskRun != nil || !q.waitsLocked() {
 			return next
 		}
 		q.over.Wait()
@@ -124,7 +127,22 @@ func (q *queue) wake() {
 	q.over.Broadcast()
 }
 
+// waitsLocked reports whether trials can become ready.
+func (q *queue) waitsLocked() bool {
+	if q.chooser != nil {
+		return q.chooser.end == ""
+	}
+	return len(q.aside)+len(q.later) > 0
+}
+
 func (q *queue) nextLocked() turn {
+	if q.chooser != nil {
+		next := q.chooser.next()
+		if next.taskRun != nil && next.queued.next == next.Trials {
+			q.tasks = slices.DeleteFunc(q.tasks, func(t *taskRun) bool { return t == next.taskRun })
+		}
+		return next
+	}
 	for i, t := range q.aside {
 		if t.readyLocked() {
 			next := t.takeLocked()
@@ -223,11 +241,18 @@ func (t *taskRun) leftLocked(index int) bool {
 
 // ended records that a trial is over, and whether its task is.
 func (q *queue) ended(t *taskRun, res *record.Trial, last bool) {
-	if t.awaiting == nil && !(t.Compares && t.baseline != nil) {
+	if q.chooser == nil && t.awaiting == nil && !(t.Compares && t.baseline != nil) {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.chooser != nil {
+		defer q.over.Broadcast()
+		defer q.chooser.ended(t, res)
+	}
+	if t.awaiting == nil && !(t.Compares && t.baseline != nil) {
+		return
+	}
 	if t.awaiting == nil {
 		t.baseline.queued.left[res.TrialNum-t.First] = nil // may be megabytes
 		return

@@ -30,6 +30,8 @@ type earlier struct {
 	last  time.Time     // time of the last event; zero without events
 	tasks []earlierTask // the tasks of the plan
 	tally *tally.Run    // of the kept trials
+	// deciding has the kept trials; nil unless the run decides a question.
+	deciding *tally.Deciding
 
 	// kept, changed and again count recorded trials: those whose results are kept, those whose
 	// content hash changed, and those whose verdict is not final.
@@ -78,6 +80,8 @@ func (e *earlier) keep(ctx context.Context, run *journal.Run) error {
 	}
 	e.compareTasks()
 	e.holdTasks()
+	e.deciding = tally.NewDeciding(e.rec)
+	e.deciding.Take(e.tally)
 	// If another process was about to resume the run, the recorded end is void.
 	over := st.Progress.EndedAt != nil && e.was.Resumed <= st.Resumed
 	if status := st.Progress.Status; over && status == record.StatusCompleted && e.nothingLeft() &&
@@ -118,7 +122,9 @@ func (e *earlier) choose(ctx context.Context, run *journal.Run) error {
 		return err
 	}
 	for i := range e.tasks {
-		if e.tasks[i].tally.Early.Decided == nil { // skipped trials remain skipped
+		if e.rec.Question != nil {
+			e.again += e.past.State.EndedTrials(i).Errors
+		} else if e.tasks[i].tally.Early.Decided == nil { // skipped trials remain skipped
 			e.again += e.tasks[i].again
 		}
 	}
@@ -212,8 +218,21 @@ func (t *earlierTask) broken() string {
 	return t.result.Error
 }
 
+// decidingOf returns the results of the earlier run sessions of a run that decides a question; nil
+// for other runs.
+func (e *earlier) decidingOf() *tally.Deciding {
+	if e == nil {
+		return nil
+	}
+	return e.deciding
+}
+
 // nothingLeft reports whether no trial needs execution.
 func (e *earlier) nothingLeft() bool {
+	if e.deciding != nil {
+		_, end := e.deciding.Next(func(at tally.PairedTrial) bool { return e.plan.Tasks[at.Task].Earlier[at.Num] != nil })
+		return end != ""
+	}
 	for i := range e.tasks {
 		if !e.tasks[i].held && !e.whole(i) {
 			return false

@@ -59,6 +59,7 @@ func newScheduler(r *Run) *scheduler {
 	s.tuner = newTuner(s)
 	h := r.plan.Suite.Hooks
 	s.queue = newQueue(s.tasks, len(h.BeforeTask)+len(h.AfterTask) > 0)
+	s.queue.chooser = newChooser(r.rec, s.tasks, r.earlier.decidingOf())
 	return s
 }
 
@@ -147,6 +148,8 @@ func (s *scheduler) skipRest(status record.Status) {
 		verdict, reason = record.Cancelled, "not started: the run was cancelled"
 	case status == record.StatusFailed:
 		reason = "not started: the run failed"
+	case s.run.rec.Question != nil:
+		reason = notNeeded
 	}
 	for {
 		t := s.queue.rest()
@@ -161,7 +164,10 @@ func (s *scheduler) skipRest(status record.Status) {
 	}
 }
 
-const failedFast = "not started: an earlier task failed and fail_fast is on"
+const (
+	failedFast = "not started: an earlier task failed and fail_fast is on"
+	notNeeded  = "not started: the question of the run did not need it"
+)
 
 // startTask starts the task of a trial if it is the first: it announces the task and runs its hooks.
 // Other workers with trials of the task wait.

@@ -52,6 +52,9 @@ func (t *taskRun) isKept(index int) bool { return t.kept != nil && t.kept[index]
 
 // executes reports whether a trial of the task has to be executed.
 func (t *taskRun) executes() bool {
+	if t.RecordedOnly {
+		return false
+	}
 	for i := range t.Trials {
 		if !t.isKept(i) && t.Earlier[t.First+i] == nil {
 			return true

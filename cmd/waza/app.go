@@ -102,7 +102,7 @@ func commands(opener state.Opener, version versionInfo) []*cli.Command {
 	daemon := jsonrpc.Options{Opener: opener, Files: func() (in, out *os.File, err error) { return protocolFiles(streams) }}
 	return slices.Concat([]*cli.Command{
 		scaffold.Init(scaffolds), scaffold.New(scaffolds), scaffold.Suggest(scaffolds),
-		run.Command(running),
+		run.Command(running), run.DecideCommand(running),
 		validate.Command(validate.Options{Reader: reader}),
 		attack.Command(attack.Options{Streams: streams}),
 		list.Command(streams),

@@ -56,11 +56,38 @@ type runDigest struct {
 	Baseline   *baseline     `json:"baseline,omitempty" jsonschema:"results of the agent with its skills and without, or with earlier ones"`
 	Triggers   *triggers     `json:"trigger_tests,omitempty" jsonschema:"how well the agent knew when to use the skill"`
 	Judges     []string      `json:"judge_positions,omitempty" jsonschema:"judges who compare outputs and prefer the first or the second, whichever it is"`
+	Decision   *decision     `json:"decision,omitempty" jsonschema:"the answer to the question of the run"`
 	Tuning     *tuning       `json:"tuning,omitempty" jsonschema:"the best cell of a tuning of parameters or prompts"`
 	Results    []taskOutcome `json:"results" jsonschema:"the tasks, those that did not pass first"`
 	Omitted    int           `json:"results_omitted,omitempty" jsonschema:"number of tasks that were left out; get them with offset"`
 	Warnings   []string      `json:"warnings,omitempty" jsonschema:"requirements of the run that this machine lacks"`
 	Next       string        `json:"next,omitempty" jsonschema:"suggested next call"`
+}
+
+// decision is the answer to the question of a run.
+type decision struct {
+	Verdict   string  `json:"verdict" jsonschema:"better, not_better or undecided"`
+	Answer    string  `json:"answer" jsonschema:"the answer in one line"`
+	Gain      float64 `json:"gain" jsonschema:"gain of side b over side a, as a difference of pass rates"`
+	Low       float64 `json:"low" jsonschema:"lower bound of the gain"`
+	High      float64 `json:"high" jsonschema:"upper bound of the gain"`
+	Pairs     int     `json:"pairs" jsonschema:"pairs of trials that the answer uses"`
+	MoreUSD   float64 `json:"more_usd,omitempty" jsonschema:"predicted further cost until an answer, in US dollars"`
+	MorePairs int     `json:"more_pairs,omitempty" jsonschema:"predicted further pairs until an answer"`
+}
+
+func decisionOf(d *record.Decision) *decision {
+	if d == nil {
+		return nil
+	}
+	out := &decision{
+		Verdict: string(d.Verdict), Answer: shorten(d.Text, maxSentence), Gain: *rounded(&d.Gain), Low: *rounded(&d.Interval.Low),
+		High: *rounded(&d.Interval.High), Pairs: d.Pairs,
+	}
+	if d.More != nil {
+		out.MoreUSD, out.MorePairs = *rounded(&d.More.CostUSD), d.More.Pairs
+	}
+	return out
 }
 
 // sandboxOf describes the sandboxes of a run; empty if its record has none.
@@ -257,6 +284,7 @@ func (d *runDigest) sumUp(s *record.Summary) {
 	if s.Usage != nil {
 		d.Tokens, d.CostUSD = s.Usage.Total(), s.Usage.CostUSD
 	}
+	d.Decision = decisionOf(s.Decision)
 	if b := s.Baseline; b != nil {
 		d.Baseline = &baseline{Arm: string(b.Arm), Pairs: b.Pairs, Outcome: string(b.Outcome), Note: shorten(b.Note, maxSentence)}
 		if b.Outcome != "" {

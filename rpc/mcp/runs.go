@@ -39,19 +39,30 @@ func (s runTools) startRun(ctx context.Context, _ *sdk.CallToolRequest, in start
 }
 
 type runInput struct {
-	Path           string   `json:"path" jsonschema:"suite file, or a directory that holds one suite"`
-	Tasks          []string `json:"tasks,omitempty" jsonschema:"run only tasks whose id or name matches one of these globs"`
-	Tags           []string `json:"tags,omitempty" jsonschema:"run only tasks with a tag that matches one of these globs"`
-	Trials         int      `json:"trials,omitempty" jsonschema:"number of trials per task instead of the suite's"`
-	Agent          string   `json:"agent,omitempty" jsonschema:"agent to use instead of the suite's"`
-	Executor       string   `json:"executor,omitempty" jsonschema:"executor to use instead of the suite's"`
-	Model          string   `json:"model,omitempty" jsonschema:"model to use instead of the suite's"`
-	JudgeModel     string   `json:"judge_model,omitempty" jsonschema:"judge model to use instead of the suite's"`
-	Sandbox        any      `json:"sandbox,omitempty" jsonschema:"sandbox instead of the suite's: off, auto, strict, container, or an object with some of the keys of config.sandbox"`
-	TimeoutSeconds float64  `json:"timeout_seconds,omitempty" jsonschema:"timeout of one attempt at a trial in seconds, instead of the suite's and the tasks' timeouts"`
-	Cache          bool     `json:"cache,omitempty" jsonschema:"reuse unchanged trials of earlier runs; if only graders changed, grade the recorded trials again"`
-	FailFast       bool     `json:"fail_fast,omitempty" jsonschema:"stop after the first task that failed"`
-	WaitSeconds    *float64 `json:"wait_seconds,omitempty" jsonschema:"seconds to wait for the end, from 0. After that the run continues, and waza_run_result returns its result. When absent: until the run ends for clients that ask for progress, else 50"`
+	Path           string       `json:"path" jsonschema:"suite file, or a directory that holds one suite"`
+	Tasks          []string     `json:"tasks,omitempty" jsonschema:"run only tasks whose id or name matches one of these globs"`
+	Tags           []string     `json:"tags,omitempty" jsonschema:"run only tasks with a tag that matches one of these globs"`
+	Trials         int          `json:"trials,omitempty" jsonschema:"number of trials per task instead of the suite's"`
+	Agent          string       `json:"agent,omitempty" jsonschema:"agent to use instead of the suite's"`
+	Executor       string       `json:"executor,omitempty" jsonschema:"executor to use instead of the suite's"`
+	Model          string       `json:"model,omitempty" jsonschema:"model to use instead of the suite's"`
+	JudgeModel     string       `json:"judge_model,omitempty" jsonschema:"judge model to use instead of the suite's"`
+	Sandbox        any          `json:"sandbox,omitempty" jsonschema:"sandbox instead of the suite's: off, auto, strict, container, or an object with some of the keys of config.sandbox"`
+	TimeoutSeconds float64      `json:"timeout_seconds,omitempty" jsonschema:"timeout of one attempt at a trial in seconds, instead of the suite's and the tasks' timeouts"`
+	Cache          bool         `json:"cache,omitempty" jsonschema:"reuse unchanged trials of earlier runs; if only graders changed, grade the recorded trials again"`
+	FailFast       bool         `json:"fail_fast,omitempty" jsonschema:"stop after the first task that failed"`
+	Decide         *decideInput `json:"decide,omitempty" jsonschema:"answer whether side b is better than side a with as few trials as possible; the result has the decision"`
+	WaitSeconds    *float64     `json:"wait_seconds,omitempty" jsonschema:"seconds to wait for the end, from 0. After that the run continues, and waza_run_result returns its result. When absent: until the run ends for clients that ask for progress, else 50"`
+}
+
+// decideInput has the parameters of decide in eval.run.
+type decideInput struct {
+	A         string   `json:"a" jsonschema:"the side to compare with: a model, a cell of the suite's matrix, a git revision of the skills, or none for the agent without skills"`
+	B         string   `json:"b" jsonschema:"the side that may be better: a model or a cell, or . for the skills as they are"`
+	BetterBy  float64  `json:"better_by" jsonschema:"the least gain worth having, in points of the pass rate"`
+	Risk      *float64 `json:"risk,omitempty" jsonschema:"the greatest chance of a wrong answer; 0.05 when absent"`
+	MaxCost   *float64 `json:"max_cost,omitempty" jsonschema:"the most that the run can cost, in US dollars; give this or max_trials"`
+	MaxTrials *int     `json:"max_trials,omitempty" jsonschema:"the most trials that the run can execute; 0 runs nothing and uses recorded trials"`
 }
 
 type started struct {

@@ -137,6 +137,13 @@ func Points(d float64) string { return signed(apart(d*100, 0, 0)) }
 // excludes 0 if the exact one does.
 func PointsInterval(low, high float64) string { return signedInterval(low*100, high*100, 0) }
 
+// Tenths formats a difference of shares in percentage points with one decimal: +9.1, -0.4.
+func Tenths(d float64) string { return signed(apart(d*100, 1, 0)) }
+
+// TenthsInterval formats an interval of such differences: [+2.0, +16.2]. The printed interval
+// excludes 0 if the exact one does.
+func TenthsInterval(low, high float64) string { return signedInterval(low*100, high*100, 1) }
+
 // Difference formats a difference of scores with its sign: +0.12, 0.00.
 func Difference(d float64) string { return signed(apart(d, 2, 0)) }
 

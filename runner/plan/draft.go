@@ -336,7 +336,10 @@ func (d *draft) planTask(t *eval.Task, c *Setup) {
 // planTriggers plans the trigger tests.
 func (d *draft) planTriggers(tests []triggerTest, wanted filter) error {
 	p := d.Plan
-	if p.triggers = p.everywhere(func(c *Setup) string { return c.triggers }); p.triggers == "" {
+	if p.triggers = p.everywhere(func(c *Setup) string { return c.triggers }); d.req.Decide != nil {
+		p.triggers = "not measured: the run decides a question about tasks"
+	}
+	if p.triggers == "" {
 		for _, test := range tests {
 			for _, c := range p.cells {
 				if c.triggers != "" || !wanted.Matches([]string{test.task.ID, c.id(test.task.ID)}) {

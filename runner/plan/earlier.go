@@ -24,6 +24,9 @@ func (p *Plan) FindReusable(r *Planner) {
 
 // executes reports whether a trial of the task has to be executed.
 func (t *Task) executes() bool {
+	if t.RecordedOnly {
+		return false
+	}
 	for num := t.First; num < t.First+t.Trials; num++ {
 		if t.Earlier[num] == nil {
 			return true

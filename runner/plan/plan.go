@@ -107,6 +107,7 @@ type Plan struct {
 	// baselines and triggers are the reasons why they are missing; empty otherwise.
 	baselines, triggers string
 	benchmark           *record.BenchmarkRef // nil for other kinds of suites
+	question            *record.Question     // nil unless the run decides one
 
 	needs *needs
 }
@@ -140,6 +141,9 @@ type Task struct {
 	// Trigger is the prompt of a trigger test; nil for other roles.
 	Trigger *record.TriggerRef
 	Setup   *Setup // never nil
+	// Paired reports whether the run chooses which trials start, see [record.TaskRef.Paired].
+	// RecordedOnly means that only trials of earlier runs count, and that none is executed.
+	Paired, RecordedOnly bool
 	// Earlier contains, by number, the trials that need not be executed; nil for none.
 	Earlier map[int]*cache.Hit
 	// fixtures maps the paths of the task's fixtures to the hashes of their contents.
@@ -178,10 +182,13 @@ func (p *Plan) Close() {
 
 // Plan prepares a suite for running. The suite must have no errors. A request that cannot be
 // fulfilled is a [*record.UnknownExecutorError], a [*record.SelectionError], a
-// [*record.LimitError], a [*record.RevisionError] or a [*record.FleetError]. Plan reads the files that the suite depends
+// [*record.LimitError], a [*record.RevisionError], a [*record.QuestionError] or a [*record.FleetError]. Plan reads the files that the suite depends
 // on, to hash the content of its trials. A file that cannot be read is a [*ContentError]. Plan
 // returns the cause of ctx when ctx ends.
 func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Request) (_ *Plan, err error) {
+	if suite, req, err = ask(suite, req); err != nil {
+		return nil, err
+	}
 	d, err := r.draft(suite, req)
 	if err != nil {
 		return nil, err
@@ -198,6 +205,9 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	if err := d.planCells(); err != nil {
 		return nil, err
 	}
+	if err := d.chooseSides(); err != nil {
+		return nil, err
+	}
 	if err := d.skipCells(); err != nil {
 		return nil, err
 	}
@@ -207,6 +217,9 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 		}
 	}()
 	if err := d.planTasks(ctx, r.newScratch); err != nil {
+		return nil, err
+	}
+	if err := d.pairTasks(); err != nil {
 		return nil, err
 	}
 	if d.waits && d.Config.Workers == 0 {

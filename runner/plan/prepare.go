@@ -58,7 +58,7 @@ func (p *Prepared) All() decode.Diagnostics { return slices.Concat(p.Diagnostics
 // request cannot be fulfilled, see [Planner.Plan]. The Prepared is never nil.
 func (r *Planner) Prepare(ctx context.Context, path string, req record.Request, o PrepareOptions) (*Prepared, error) {
 	p := &Prepared{}
-	req.Baseline = req.Baseline || req.Against != nil
+	req.Baseline = req.Baseline || req.Against != nil || req.Decide != nil && req.Decide.Baseline()
 	var err error
 	load := r.Load
 	if !o.WithPrograms {

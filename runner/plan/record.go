@@ -15,7 +15,7 @@ func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
 	s := p.Suite
 	rec := &record.Run{
 		RunID: id, CreatedAt: now, PID: pid, Asked: recorded(p.Asked), Config: p.Config,
-		Benchmark: p.benchmark, Sandbox: p.Sandbox,
+		Benchmark: p.benchmark, Question: p.question, Sandbox: p.Sandbox,
 		Suite: record.SuiteRef{Path: s.File, Name: s.Name, Skill: s.Skill, Version: s.Version, Description: s.Description},
 	}
 	if p.Fleet != nil {
@@ -32,6 +32,7 @@ func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
 			Role: t.Role, Trigger: t.Trigger, Cell: t.Cell, Repos: t.repos, ExpectedCalls: t.expectedCalls(id),
 		})
 		ref := &rec.Tasks[len(rec.Tasks)-1]
+		ref.Paired = t.Paired
 		if t.canStop() && p.benchmark == nil { // a benchmark measures all trials
 			ref.Stopping = p.Config.Stopping.Confidence
 		}

@@ -12,7 +12,8 @@ const (
 )
 
 // EndingOf returns the ending of a run that has ended. A run that was cancelled with a reason
-// cancelled itself because its budget was spent.
+// cancelled itself because its budget was spent. The answer to the question of a run decides about
+// it: side B is better, side B is not better, or the question is undecided, which is an error.
 func EndingOf(status Status, why string, sum *Summary) Ending {
 	switch {
 	case status == StatusCancelled && why != "":
@@ -21,6 +22,8 @@ func EndingOf(status Status, why string, sum *Summary) Ending {
 		return EndingInterrupted
 	case status != StatusCompleted || sum == nil:
 		return EndingError
+	case sum.Decision != nil:
+		return endingOfDecision(sum.Decision)
 	case sum.Errors > 0 || sum.Trials.Errors > 0 || besideErrors(sum):
 		return EndingError
 	case sum.Cancelled > 0 || sum.Trials.Cancelled > 0:
@@ -33,6 +36,18 @@ func EndingOf(status Status, why string, sum *Summary) Ending {
 		return EndingFailed
 	}
 	return EndingPassed
+}
+
+// endingOfDecision returns the ending of a run that decides a question. The verdicts of its tasks
+// do not matter, because both sides can fail tasks.
+func endingOfDecision(d *Decision) Ending {
+	switch d.Verdict {
+	case DecidedBetter:
+		return EndingPassed
+	case DecidedNotBetter:
+		return EndingFailed
+	}
+	return EndingError
 }
 
 // besideErrors reports whether errors occurred outside the suite's own tasks: in their

@@ -66,6 +66,8 @@ type Run struct {
 	ShouldTrigger *UnmeasuredTasks `json:"shouldTrigger,omitempty"`
 	// Benchmark is nil for other kinds of suites.
 	Benchmark *BenchmarkRef `json:"benchmark,omitempty"`
+	// Question is the question that the run decides; nil for other runs.
+	Question *Question `json:"question,omitempty"`
 	// Imported is nil for runs that waza executed.
 	Imported *Imported `json:"imported,omitempty"`
 }
@@ -172,6 +174,9 @@ type TaskRef struct {
 	// Stopping is the confidence at which the verdict can be decided before all trials are
 	// started. It is absent when all trials run.
 	Stopping float64 `json:"stopping,omitempty"`
+	// Paired reports whether the run pairs the trials of the task with those of its other side, and
+	// starts only the pairs that decide its question.
+	Paired bool `json:"paired,omitempty"`
 	// Repos are the commits in the initial workspaces of the task's trials.
 	Repos []Checkout `json:"repos,omitempty"`
 	// ExpectedCalls are the tool calls that the tool scores rate. It is absent from older

@@ -74,6 +74,8 @@ type Request struct {
 	Params map[string]string `json:"params,omitempty"`
 	// SecretParams are the names of Params whose values are not recorded, besides those that are secret by their names.
 	SecretParams []string `json:"-"`
+	// Decide asks which of two sides is better, unless nil. It replaces config.decide.
+	Decide *DecideRequest `json:"decide,omitempty"`
 	// PassReward replaces pass_reward of reward graders when not nil.
 	PassReward *float64 `json:"passReward,omitempty"`
 }

@@ -79,8 +79,11 @@ type Task struct {
 	Verdict Verdict `json:"verdict"`
 	// Decided explains why trials of the task were never started because its verdict was known.
 	// It is nil when all were started.
-	Decided *Decided    `json:"decided,omitempty"`
-	Trials  TrialCounts `json:"counts"`
+	Decided *Decided `json:"decided,omitempty"`
+	// Saved is the number of trials that were never started because the question of the run did
+	// not need them. They are skipped trials, without an effect on the verdict.
+	Saved  int         `json:"saved,omitempty"`
+	Trials TrialCounts `json:"counts"`
 	// Score describes the scores of the counted trials; the score of a timeout is 0. It is nil
 	// when no trial counts, and while trials wait for a person's score.
 	Score *ScoreStats `json:"score"`
@@ -145,7 +148,8 @@ type Summary struct {
 	Flaky  int         `json:"flaky"`
 	Trials TrialCounts `json:"trials"`
 	// TrialsSaved is the number of trials that were not started because the verdict of their
-	// task was decided. They are included in the skipped trials.
+	// task was decided, or because the question of the run did not need them. They are included
+	// in the skipped trials.
 	TrialsSaved int `json:"trialsSaved,omitempty"`
 	// Suspicious is the number of trials of the suite's tasks that passed with suspicious moves. They
 	// count as passed.
@@ -184,6 +188,8 @@ type Summary struct {
 	Tune *TuneResult `json:"tune,omitempty"`
 	// Judged is nil unless the suite is of kind judge.
 	Judged *JudgeResult `json:"judged,omitempty"`
+	// Decision answers the question of the run; nil for other runs.
+	Decision *Decision `json:"decision,omitempty"`
 	// Usage is the cost of all attempts at all trials, agents and judges, including baselines
 	// and trigger tests. UsageByRole splits it by spender.
 	Usage       *Usage  `json:"usage,omitempty"`
@@ -324,5 +330,13 @@ func (res *Task) Finished() bool {
 	if res == nil || res.Error != "" || res.Trials.Errors+res.Trials.Cancelled > 0 {
 		return false
 	}
-	return res.Trials.Skipped == 0 || res.Decided != nil
+	return res.Trials.Skipped == 0 || res.Decided != nil || res.Saved > 0
+}
+
+// SavedTrials returns the number of skipped trials that nobody needs.
+func (res *Task) SavedTrials() int {
+	if res.Decided != nil {
+		return res.Decided.Saved
+	}
+	return res.Saved
 }

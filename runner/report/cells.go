@@ -14,7 +14,7 @@ func (p *runPrinter) cells() {
 	rows := []row{heads(head...)}
 	for _, g := range p.Summary.Groups {
 		if g.CellResult != nil {
-			rows = append(rows, plains(cellRow(g)...))
+			rows = append(rows, plains(cellRow(p.Record, g)...))
 		}
 	}
 	const interval, score, took, tokens, cost = 4, 5, 6, 7, 8
@@ -62,8 +62,8 @@ func hasValues(rows []row, column int) bool {
 	return slices.ContainsFunc(rows, func(r row) bool { return r[column].text != "–" })
 }
 
-func cellRow(g record.GroupResult) []string {
-	cells := []string{Clean(g.Group), fmt.Sprintf("%d/%d", g.Tasks.Passed, g.Tasks.Total), trials(g.Counts), "–", "–", "–", "–", "–", "–"}
+func cellRow(rec *record.Run, g record.GroupResult) []string {
+	cells := []string{Clean(g.Group), fmt.Sprintf("%d/%d", g.Tasks.Passed, g.Tasks.Total), groupTrials(rec, g.Counts), "–", "–", "–", "–", "–", "–"}
 	cells[3], cells[4] = rateCells(g.Rate)
 	if g.Score != nil {
 		cells[5] = figure.Score(g.Score.Mean)

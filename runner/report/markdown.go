@@ -38,6 +38,7 @@ func Markdown(w io.Writer, h record.Handle, limit int) error {
 	}
 	m := &markdown{Report: r, left: limit - markdownReserve}
 	m.head()
+	m.decision()
 	m.tasks()
 	m.reasons()
 	m.suspicions()
@@ -112,9 +113,13 @@ func (m *markdown) head() {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s %s: %d of %s passed\n\n", verdict, CodeSpan(Cut(m.Record.Suite.Name, mostMessage)),
 		tasks.Passed, text.Count(tasks.Total, "task", "tasks"))
+	saved := 0
+	if m.Summary != nil && m.Record.Question != nil {
+		saved = m.Summary.TrialsSaved
+	}
 	passed := fmt.Sprintf("%d of %s passed", all.Passed, text.Count(all.Counted(), "counted trial", "counted trials"))
 	parts := []string{passed + Options{}.amounts(" · ", []amount{
-		{all.Errors, "in error", 0}, {all.Cancelled, "cancelled", 0}, {all.Skipped, "skipped", 0},
+		{all.Errors, "in error", 0}, {all.Cancelled, "cancelled", 0}, {all.Skipped - saved, "skipped", 0}, {saved, "saved", 0},
 		{all.NeedsReview, "to review", 0}, {all.Total - all.Done(), "not finished", 0},
 	})}
 	if m.timed() {
@@ -269,7 +274,7 @@ func (m *markdown) taskReasons(t *Task) string {
 		}
 		message := cmp.Or(strings.TrimSpace(why.Message), "no reason given")
 		fmt.Fprintf(&b, "%s in %d of %s:\n\n%s\n", what, why.Trials,
-			text.Count(t.Result.Trials.Total, "trial", "trials"), CodeBlock(Cut(message, mostMarkdownText)))
+			text.Count(t.Result.Trials.Total-t.Result.SavedTrials(), "trial", "trials"), CodeBlock(Cut(message, mostMarkdownText)))
 	}
 	if t.Result.Error != "" {
 		fmt.Fprintf(&b, "error of the task:\n\n%s\n", CodeBlock(Cut(t.Result.Error, mostMarkdownText)))
@@ -278,7 +283,7 @@ func (m *markdown) taskReasons(t *Task) string {
 		return ""
 	}
 	return fmt.Sprintf("\n<details><summary>%s %s: %s</summary>\n\n%s</details>\n",
-		verdictMark[t.Result.Verdict], codeHTML(Cut(t.ID, mostMessage)), "passed "+trials(t.Result.Trials.Counts), b.String())
+		verdictMark[t.Result.Verdict], codeHTML(Cut(t.ID, mostMessage)), "passed "+taskTrials(t.Result), b.String())
 }
 
 // table adds a table with a title, with as many rows as fit.
@@ -332,7 +337,7 @@ func (m *markdown) groups() {
 	}
 	for _, g := range m.Summary.Groups {
 		rate, in := rateCells(g.Rate)
-		cells := []string{codeCell(g.Group), trials(g.Counts), rate, in}
+		cells := []string{codeCell(g.Group), groupTrials(m.Record, g.Counts), rate, in}
 		if tools {
 			cells = append(cells, toolCells(g.Tools)...)
 		}

@@ -46,11 +46,7 @@ func (p *runPrinter) reasonsOf(title string, take func(*Task, record.Reason) boo
 				p.printf("  %s\n", Clean(t.ID))
 				first = false
 			}
-			total := res.Trials.Total
-			if res.Decided != nil {
-				total -= res.Decided.Saved
-			}
-			p.writeReason(why, total)
+			p.writeReason(why, res.Trials.Total-res.SavedTrials())
 		}
 	}
 }

@@ -31,6 +31,7 @@ func (r *Report) Write(w io.Writer, o Options) error {
 	p.positions()
 	p.noise()
 	p.closing()
+	p.decision()
 	_, err := io.WriteString(w, strings.TrimLeft(p.String(), "\n"))
 	return err
 }
@@ -221,14 +222,25 @@ func trials(c record.Counts) string {
 	})
 }
 
+// groupTrials is like trials for a group of tasks. In a run that decides a question, trials that did
+// not start were not needed.
+func groupTrials(rec *record.Run, c record.Counts) string {
+	saved := 0
+	if rec.Question != nil {
+		saved, c.Skipped = c.Skipped, 0
+	}
+	return trials(c) + Options{}.amounts(", ", []amount{{saved, "saved", 0}})
+}
+
 // taskTrials is like trials, and adds the trials that an early verdict saved.
 func taskTrials(res *record.Task) string {
-	if res.Decided == nil {
+	saved := res.SavedTrials()
+	if saved == 0 {
 		return trials(res.Trials.Counts)
 	}
 	c := res.Trials.Counts
-	c.Skipped -= res.Decided.Saved
-	return trials(c) + fmt.Sprintf(", %d saved", res.Decided.Saved)
+	c.Skipped -= saved
+	return trials(c) + fmt.Sprintf(", %d saved", saved)
 }
 
 func milliseconds(ms float64) string { return Duration(time.Duration(ms * float64(time.Millisecond))) }

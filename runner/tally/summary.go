@@ -37,6 +37,7 @@ type Task struct {
 	suspicions                 []record.TrialSuspicion // the first of them, by trial
 	selfReported               int                     // number of trials whose pass depends on the word of the agent
 	reasons                    map[record.Reason]int
+	paired                     bool   // see [record.TaskRef.Paired]
 	Broken                     string // why the task ends in error whatever its trials are
 	Early                      Decider
 }
@@ -45,7 +46,7 @@ type Task struct {
 func NewTask(ref *record.TaskRef, threshold float64) Task {
 	rule := RuleOf(ref)
 	rule.Threshold = threshold
-	return Task{Early: Decider{Rule: rule}}
+	return Task{Early: Decider{Rule: rule}, paired: ref.Paired}
 }
 
 // Add counts a trial.
@@ -138,6 +139,11 @@ func (t *Task) Result(threshold float64) *record.Task {
 	if res.Decided != nil && t.Broken == "" {
 		res.Verdict = res.Decided.Verdict
 	}
+	if t.paired {
+		res.Saved = c.Skipped
+		c.Skipped = 0
+		res.Verdict = TaskVerdict(c, threshold, t.Broken != "")
+	}
 	if len(t.durations) > 0 {
 		res.DurationMS = stats.SpreadOf(t.durations)
 	}
@@ -211,6 +217,8 @@ type Run struct {
 	bench      bench
 	routed     routed
 	noise      noise
+	// deciding is nil unless the run decides a question.
+	deciding *Deciding
 }
 
 // The metrics that are not scores of graders with that name.
@@ -228,6 +236,7 @@ func NewRun(rec *record.Run) *Run {
 		t.durations = make([][]float64, len(rec.Tasks))
 	}
 	t.compared, t.tuning = newComparison(rec), newTuning(rec)
+	t.deciding = NewDeciding(rec)
 	t.judged, t.bench, t.routed = newJudging(rec), newBench(rec), routed{tasks: make([]routedTask, len(rec.Tasks))}
 	return t
 }
@@ -260,6 +269,7 @@ func (t *Run) AddTrial(task int, res *record.Trial) {
 		t.endedEarly[task]++
 	}
 	t.compared.add(task, role, res)
+	t.deciding.Add(task, res)
 	t.addCalibrations(res.Graders)
 	if role != record.RoleTask {
 		return // the task result has what matters
@@ -356,9 +366,7 @@ func (t *summing) summary(metrics []record.MetricRef) *record.Summary {
 		}
 		s.Suspicious += res.Suspicious
 		s.SelfReported += res.SelfReported
-		if res.Decided != nil {
-			s.TrialsSaved += res.Decided.Saved
-		}
+		s.TrialsSaved += res.SavedTrials()
 	}
 	for i := range t.state.Prompts {
 		s.UsageByRole = s.UsageByRole.Plus(&record.Ledger{Judges: t.state.Prompts[i].Usage})
@@ -389,6 +397,7 @@ func (t *summing) summary(metrics []record.MetricRef) *record.Summary {
 	s.JudgePositions = t.positions.result(t.comparisons())
 	s.Noise = t.noiseResults()
 	s.Baseline = t.baselineResult(nil)
+	s.Decision = t.deciding.Result()
 	s.Triggers = t.triggerResult(nil)
 	s.ShouldTrigger = t.rec.ShouldTrigger
 	s.Routing = t.routed.result(t.rec, nil)

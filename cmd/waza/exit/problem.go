@@ -83,6 +83,7 @@ func ProblemOf(err error) *Problem {
 		limit     *record.LimitError
 		fleet     *record.FleetError
 		revision  *record.RevisionError
+		question  *record.QuestionError
 		review    *regrade.ReviewError
 		busy      *record.BusyError
 		silent    *runner.SilentError
@@ -99,7 +100,8 @@ func ProblemOf(err error) *Problem {
 		return &Problem{Usage, err, "name one of the suites"}
 	case errors.As(err, &outside):
 		return &Problem{Usage, err, "name the target of the link"}
-	case errors.As(err, &content), errors.As(err, &unknown), errors.As(err, &limit), errors.As(err, &fleet), errors.As(err, &revision):
+	case errors.As(err, &content), errors.As(err, &unknown), errors.As(err, &limit), errors.As(err, &fleet), errors.As(err, &revision),
+		errors.As(err, &question):
 		return &Problem{Usage, err, ""}
 	case errors.As(err, &selection) && selection.Skipped != "":
 		return &Problem{Usage, err, "choose a shorter context_tokens, or give the window in config.context_windows"}

@@ -137,6 +137,7 @@ func FaultOf(err error) *wire.Error {
 		limit     *record.LimitError
 		fleet     *record.FleetError
 		revision  *record.RevisionError
+		question  *record.QuestionError
 		run       *RunFailedError
 		review    *regrade.ReviewError
 		busy      *record.BusyError
@@ -173,6 +174,8 @@ func FaultOf(err error) *wire.Error {
 		return (&ParamError{Parameter: "fleet", Message: fleet.Error()}).fault()
 	case errors.As(err, &revision):
 		return (&ParamError{Parameter: "against", Message: revision.Error()}).fault()
+	case errors.As(err, &question):
+		return (&ParamError{Parameter: "decide", Message: question.Error()}).fault()
 	case errors.As(err, &review):
 		return reviewFault(review)
 	case errors.As(err, &busy):

@@ -164,6 +164,7 @@ function showNotes() {
   if (RUN.status === 'running' && !HOST.signal) note('warn', 'The run was still running when this report was written.');
   if (RUN.damage) note('bad', el('strong', {}, 'The record is damaged: '), RUN.damage);
   if (RUN.unverifiable) note('warn', sentence(RUN.unverifiable));
+  if (SUMMARY.decision) note('plain', el('strong', {}, sentence(SUMMARY.decision.text)));
   if ((SUMMARY.missed || []).length)
     note('bad', el('strong', {}, 'Under their threshold: '), SUMMARY.missed.join(', '));
   if (RUN.countedTrials.errors)
@@ -180,8 +181,10 @@ function showNotes() {
       `${plural(waiting, 'trial waits', 'trials wait')} for a person’s score: `,
       el('code', {}, `waza review ${RUN.runId}`),
     );
-  if (SUMMARY.trialsSaved)
-    note('plain', `${plural(SUMMARY.trialsSaved, 'trial was', 'trials were')} saved because the verdict was already decided.`);
+  if (SUMMARY.trialsSaved) {
+    const why = SUMMARY.decision ? 'the question did not need them' : 'the verdict was already decided';
+    note('plain', `${plural(SUMMARY.trialsSaved, 'trial was', 'trials were')} saved because ${why}.`);
+  }
   if (SUMMARY.trialsCached)
     note(
       'plain',

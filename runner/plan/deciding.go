@@ -1,0 +1,219 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"waza/eval"
+	"waza/runner/record"
+	"waza/runner/stats"
+)
+
+// mostNamed is the most cells that an error lists.
+const mostNamed = 10
+
+// leastBatch is the least number of pairs that a run chooses at once, if it has that many tasks.
+const leastBatch = 8
+
+// ask returns the suite and the request for a run that decides a question, and both unchanged for
+// other runs. All pairs of a task have to be possible, and settings that end other runs early do
+// not apply. The error is a [*record.QuestionError].
+func ask(suite *eval.Suite, req record.Request) (*eval.Suite, record.Request, error) {
+	asked := req.Decide
+	if asked == nil && suite.Config.Decide.BetterBy > 0 && !narrows(&req) {
+		asked = questionOf(suite)
+	}
+	if asked == nil {
+		return suite, req, nil
+	}
+	q := *asked
+	if q.Risk == 0 {
+		q.Risk = record.DefaultRisk
+	}
+	if q.Pairs == 0 {
+		q.Pairs = record.DecideTrials
+	}
+	if req.Trials > 0 {
+		q.Pairs = req.Trials
+	}
+	if err := checkQuestion(suite, &req, &q); err != nil {
+		return nil, req, &record.QuestionError{Reason: err.Error()}
+	}
+	s := *suite
+	c := &s.Config
+	c.FailFast, c.Stopping.Confidence, s.Baseline = false, 0, q.Baseline()
+	if q.MaxCost != nil && *q.MaxCost > 0 && (c.MaxCost == 0 || *q.MaxCost < c.MaxCost) {
+		c.MaxCost = *q.MaxCost
+	}
+	req.Decide, req.Trials, req.FailFast, req.Stopping, req.Cache = &q, q.Pairs, false, nil, !q.Fresh
+	if req.Baseline = q.Baseline(); req.Baseline && q.A != record.SideNone && (req.Against == nil || req.Against.Name != q.A) {
+		req.Against = &record.Revision{Name: q.A}
+	}
+	return &s, req, nil
+}
+
+// narrows reports whether a request wants something else of a suite than its question: one trial, one
+// side, or trials without verdicts.
+func narrows(req *record.Request) bool {
+	return req.Trial > 0 || req.SkipGraders || req.UpdateSnapshots || req.NoSkills || req.Model != "" || len(req.Models) > 0
+}
+
+// questionOf returns the question of config.decide.
+func questionOf(s *eval.Suite) *record.DecideRequest {
+	d := &s.Config.Decide
+	q := &record.DecideRequest{A: record.SideNone, B: record.SideFiles, BetterBy: d.BetterBy / 100, Risk: d.Risk}
+	if s.Config.TrialsPerTask > 1 {
+		q.Pairs = s.Config.TrialsPerTask
+	}
+	if len(d.Between) == 2 {
+		q.A, q.B = d.Between[0], d.Between[1]
+	}
+	return q
+}
+
+// checkQuestion returns an error for a question that no run of the suite can decide.
+func checkQuestion(s *eval.Suite, req *record.Request, q *record.DecideRequest) error {
+	switch {
+	case !(q.BetterBy > 0 && q.BetterBy <= 1):
+		return fmt.Errorf("better-by must be more than 0 and at most 100 points, got %v", q.BetterBy*100)
+	case !(q.Risk > 0 && q.Risk < 0.5):
+		return fmt.Errorf("the risk must be more than 0 and less than 50 %%, got %v", q.Risk)
+	case q.MaxCost != nil && !(*q.MaxCost >= 0) || q.MaxTrials != nil && *q.MaxTrials < 0:
+		return fmt.Errorf("the budget must not be negative")
+	case q.A == "" || q.B == "":
+		return fmt.Errorf("both sides must have a name")
+	case q.A == q.B:
+		return fmt.Errorf("both sides are %s; name two different ones", q.A)
+	case q.A == record.SideFiles || q.B == record.SideNone:
+		return fmt.Errorf("the sides are in the wrong order; the files as they are must be the second side, as in waza decide none .")
+	case q.A == record.SideNone && !q.Baseline():
+		return fmt.Errorf("none, the agent without skills, can only be compared with the files as they are: waza decide none .")
+	case s.Kind != eval.ToolEval:
+		return fmt.Errorf("a suite of the kind %s has rules of its own for its cells; ask about a suite of the kind %s", s.Kind, eval.ToolEval)
+	case req.Trial > 0:
+		return fmt.Errorf("a single trial decides nothing; omit the number of the trial")
+	case req.SkipGraders:
+		return fmt.Errorf("trials without graders decide nothing; grade them")
+	case req.UpdateSnapshots:
+		return fmt.Errorf("snapshots cannot be updated while their diffs decide; update them with waza run")
+	case len(req.Models) > 0 && !q.Baseline():
+		return fmt.Errorf("the question already names both sides; omit the models")
+	case q.Baseline() && req.NoSkills:
+		return fmt.Errorf("the second side needs its skills; omit no-skills")
+	case q.Baseline() && !s.Baseline:
+		return fmt.Errorf("no task has a skill, so both sides are the same; compare models or cells of the suite instead")
+	case q.Baseline() && len(s.Hooks.BeforeTask)+len(s.Hooks.AfterTask) > 0:
+		return fmt.Errorf("before_task and after_task hooks of both sides would disturb each other; move them to before_run and after_run")
+	}
+	for _, t := range s.Tasks {
+		for _, g := range t.Effective {
+			if t.Enabled && g.Type == record.TypeHuman {
+				return fmt.Errorf("grader %q of task %s waits for a person, but each pair needs its result before the next ones are chosen; "+
+					"let a judge score instead", g.Name, t.ID)
+			}
+		}
+	}
+	return nil
+}
+
+// chooseSides keeps the two cells of a question. Names that are no cells of the suite are models.
+func (d *draft) chooseSides() error {
+	q := d.req.Decide
+	if q == nil {
+		return nil
+	}
+	if q.Baseline() {
+		switch why := d.everywhere(func(c *Setup) string { return c.Baselines }); {
+		case why != "":
+			return &record.QuestionError{Reason: strings.TrimPrefix(why, "not measured: ") + ", so skills change nothing"}
+		case len(d.cells) > 1:
+			return &record.QuestionError{Reason: fmt.Sprintf("the suite has %d cells, and a question about skills needs one; choose a model", len(d.cells))}
+		}
+		return nil
+	}
+	known := d.cellNames()
+	if !d.keepSides(q) && len(d.Suite.Variants) == 0 {
+		d.req.Model, d.req.Models = "", []string{q.A, q.B}
+		d.judge, d.ownJudge = d.defaultJudge()
+		d.configure()
+		d.cells = nil
+		if err := d.planCells(); err != nil {
+			return err
+		}
+		d.keepSides(q)
+	}
+	if len(d.cells) != 2 || d.cells[0].ref == nil || d.cells[0].ref.Name != q.A {
+		if n := len(known); n > mostNamed {
+			known = append(known[:mostNamed], fmt.Sprintf("and %d more", n-mostNamed))
+		}
+		return &record.QuestionError{Reason: fmt.Sprintf("the suite has no two cells %q and %q; its cells are: %s", q.A, q.B, strings.Join(known, "; "))}
+	}
+	if len(d.Suite.Variants) == 0 {
+		d.Config.Model, d.Config.Models = "", []string{q.A, q.B}
+	}
+	return nil
+}
+
+func (d *draft) cellNames() (names []string) {
+	for _, c := range d.cells {
+		if c.ref != nil {
+			names = append(names, c.ref.Name)
+		}
+	}
+	return names
+}
+
+// keepSides removes the cells that are no side of the question. It removes none if a side is missing.
+func (d *draft) keepSides(q *record.DecideRequest) bool {
+	at := func(name string) int {
+		return slices.IndexFunc(d.cells, func(c *Setup) bool { return c.ref != nil && c.ref.Name == name })
+	}
+	a, b := at(q.A), at(q.B)
+	if a < 0 || b < 0 {
+		return false
+	}
+	d.cells = []*Setup{d.cells[a], d.cells[b]}
+	return true
+}
+
+// pairTasks completes the question when the tasks are planned.
+func (d *draft) pairTasks() error {
+	q := d.req.Decide
+	if q == nil {
+		return nil
+	}
+	sides := map[string][]string{} // of the tasks of the suite: the cells that do them
+	pairs := 0
+	for _, t := range d.Tasks {
+		t.Paired, t.RecordedOnly = true, q.MaxTrials != nil && *q.MaxTrials == 0
+		if t.Role != record.RoleTask {
+			continue
+		}
+		pairs++
+		if !q.Baseline() {
+			sides[t.Task.ID] = append(sides[t.Task.ID], t.Cell.Name)
+		}
+	}
+	for _, t := range d.Tasks {
+		if cells := sides[t.Task.ID]; len(cells) == 1 {
+			return &record.QuestionError{Reason: fmt.Sprintf("only %s does task %s; choose tasks that both sides do with --task", cells[0], t.Task.ID)}
+		}
+	}
+	if !q.Baseline() {
+		pairs /= 2
+	}
+	if q.Batch == 0 {
+		q.Batch = min(max(leastBatch, (d.Config.ActualWorkers+1)/2), pairs)
+	}
+	d.question = &record.Question{
+		A: q.A, B: q.B, BetterBy: q.BetterBy, Risk: q.Risk, Batch: q.Batch, Seed: stats.DefaultSeed, MaxCost: q.MaxCost, MaxTrials: q.MaxTrials,
+	}
+	if q.Baseline() {
+		d.question.A, d.question.B = "the agent "+d.against.Arm().String(), "the agent with skills"
+		if d.against != nil {
+			d.question.B += " as they are"
+		}
+	}
+	return nil
+}
