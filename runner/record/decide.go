@@ -53,8 +53,8 @@ type Question struct {
 	BetterBy float64 `json:"betterBy"`
 	Risk     float64 `json:"risk"`
 	// Batch is the number of pairs that are chosen at once. Seed decides the order of tasks.
-	Batch int    `json:"batch"`
-	Seed  uint64 `json:"seed"`
+	Batch int `json:"batch"`
+	Seed  int `json:"seed"`
 	// MaxCost and MaxTrials are those of [DecideRequest].
 	MaxCost   *float64 `json:"maxCost,omitempty"`
 	MaxTrials *int     `json:"maxTrials,omitempty"`
