@@ -117,7 +117,6 @@ func TestHashed(t *testing.T) {
 		{"tags", "", "", []string{"[smoke]", "[slow]"}},
 		{"being golden", "", "", []string{"tags: [smoke]", "golden: true"}},
 		{"timeouts", "", "", []string{"timeout_seconds: 60", "timeout_seconds: 61", "timeout_seconds: 30", "timeout_seconds: 31"}},
-		{"a question", "", "", []string{"  model: gpt-x\n", "  model: gpt-x\n  decide: {between: [a, b], better_by: 5}\n"}},
 		{"the number of trials", "", "", []string{"tags: [smoke]", "trials: 3"}},
 		{"thresholds", "", "", []string{"pass_threshold: 0.5", "pass_threshold: 0.6"}},
 		{"the score threshold", "", "a", []string{"pass_threshold: 0.5", "pass_threshold: 0.5\nscore_threshold: 0.5"}},
