@@ -29,6 +29,10 @@ type Task struct {
 	Tags []string `yaml:"tags"`
 	// Whether the task must never fail. Results mark golden tasks, so that a comparison can apply stricter rules to them.
 	Golden bool `yaml:"golden"`
+	// Name of what the task has in common with others, such as the document that several tasks ask about. The
+	// tasks of a cluster are not independent, so that a comparison counts them together when it asks about
+	// tasks like these. A task without a cluster counts by itself.
+	Cluster string `yaml:"cluster" json:",omitempty" jsonschema:"maxLength=200"`
 	// Reason why nobody can do the task, such as a file that is missing. Its trials end in an error with
 	// this text, and all other tasks run.
 	Blocked string `yaml:"blocked" json:",omitempty"`

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
@@ -31,6 +32,7 @@ func (c *taskCheck) check() {
 			c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("cells", i), "no cell of config.cells has the name %q", text.Clip(name, 60))
 		}
 	}
+	c.checkCluster()
 	if t.Model != "" && strings.TrimSpace(t.Model) == "" {
 		c.reportf(decode.Error, decode.CodeInvalidValue, decode.At("model"), "model must name a model, got %q", t.Model)
 	}
@@ -63,6 +65,23 @@ func (c *taskCheck) check() {
 	c.expected().check()
 	t.Skills = l.skills.forTask(t, c)
 	textCheck{c, fixtures}.check()
+}
+
+// maxCluster is the maximum number of characters of the name of a cluster.
+const maxCluster = 200
+
+func (c *taskCheck) checkCluster() {
+	at := decode.At("cluster")
+	switch name := c.task.Cluster; {
+	case strings.TrimSpace(name) == "":
+		if c.has(at) {
+			c.reportf(decode.Error, decode.CodeInvalidValue, at, "cluster must name what the task has in common with others, got %q", name)
+		}
+	case strings.ContainsFunc(name, unicode.IsControl):
+		c.reportf(decode.Error, decode.CodeInvalidValue, at, "cluster must be a single line without control characters")
+	case utf8.RuneCountInString(name) > maxCluster:
+		c.reportf(decode.Error, decode.CodeInvalidValue, at, "cluster must have at most %d characters, got %d", maxCluster, utf8.RuneCountInString(name))
+	}
 }
 
 // reportf reports a finding at a place in the task.

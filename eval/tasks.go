@@ -50,6 +50,25 @@ func (l *loader) loadTasks() {
 		ts.reportUnchecked(t)
 	}
 	reportTurns(l, ts.tasks)
+	ts.reportOneCluster()
+}
+
+// reportOneCluster reports a cluster that contains all tasks. Nothing could then be said about tasks like
+// these.
+func (ts *taskSet) reportOneCluster() {
+	if len(ts.tasks) < 2 || ts.tasks[0].Cluster == "" {
+		return
+	}
+	for _, t := range ts.tasks {
+		if t.Cluster != ts.tasks[0].Cluster {
+			return
+		}
+	}
+	ts.loader.Report(decode.Diagnostic{
+		File: ts.tasks[0].File, Line: ts.tasks[0].Line, Severity: decode.Warning, Code: decode.CodeNoEffect,
+		Message: fmt.Sprintf("all tasks are in the cluster %q, so a comparison cannot answer for tasks like these; "+
+			"give tasks that have nothing in common other clusters, or none", text.Clip(ts.tasks[0].Cluster, 60)),
+	})
 }
 
 // taskSet collects the tasks of a suite.

@@ -8,6 +8,7 @@ import (
 
 	"waza/rpc/internal/dispatch"
 	"waza/rpc/internal/wire"
+	"waza/runner/baselines"
 	"waza/runner/catalog"
 	"waza/runner/compare"
 	"waza/runner/history"
@@ -30,8 +31,10 @@ func compareMethods() []*method {
 type compareParams struct {
 	RunIDs     []string `json:"runIds" jsonschema:"required" doc:"The runs, the reference first: ids, starts of ids, latest for the newest run of the project of the connection's first folder, or latest~1 for the run before it of the same suite. Without a folder, latest is the newest of all runs."`
 	Tasks      []string `json:"tasks" doc:"Compare only tasks whose id or name matches one of these globs."`
-	Confidence float64  `json:"confidence" jsonschema:"minimum=0.5,maximum=0.999" doc:"Confidence level of intervals, and of calling all tasks together improved or regressed; 0.95 when absent."`
+	Confidence float64  `json:"confidence" jsonschema:"minimum=0.5,maximum=0.999" doc:"Confidence level of intervals, of all outcomes together, and of calling all tasks together improved or regressed; 0.95 when absent."`
 	Margin     float64  `json:"margin" jsonschema:"minimum=0.001,maximum=1" doc:"Largest difference of pass rates and scores that counts as unchanged; 0.1 when absent."`
+
+	About record.Question `json:"about" jsonschema:"enum=these_tasks,enum=tasks_like_these" doc:"Question of the outcome: whether anything changed on exactly these tasks, or on all tasks like these. When absent, the latter unless there are too few tasks."`
 
 	AcceptDamaged bool `json:"acceptDamaged" doc:"Also compare runs with a damaged record, without its lost parts, and runs whose record cannot be verified; otherwise such a run is refused."`
 }
@@ -56,8 +59,10 @@ func compareRuns(ctx context.Context, c *call, p *compareParams) (*compare.Compa
 				" contains one run, which has no matrix; give a second run to compare")
 		}
 	}
-	result, err := compare.Compare(ctx, sources,
-		compare.Options{Confidence: p.Confidence, Margin: p.Margin, Tasks: p.Tasks, AcceptDamaged: p.AcceptDamaged})
+	result, err := compare.Compare(ctx, sources, compare.Options{
+		Confidence: p.Confidence, Margin: p.Margin, Tasks: p.Tasks, About: p.About, AcceptDamaged: p.AcceptDamaged,
+		Ledger: baselines.In(c.conn.runner.Catalog().StateDir()),
+	})
 	if errors.Is(err, compare.ErrNothingCompared) {
 		return nil, &dispatch.ParamError{Parameter: "runIds", Message: err.Error()}
 	}

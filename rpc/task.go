@@ -35,6 +35,7 @@ type taskLine struct {
 	Line        int      `json:"line" doc:"Line where the task starts, from 1."`
 	Tags        []string `json:"tags,omitempty"`
 	Golden      bool     `json:"golden,omitempty" doc:"The task must never fail."`
+	Cluster     string   `json:"cluster,omitempty" doc:"What the task has in common with others, so that they are not independent."`
 }
 
 func listTasks(ctx context.Context, c *call, p *suiteParams) (*taskListResult, error) {
@@ -54,7 +55,7 @@ func listTasks(ctx context.Context, c *call, p *suiteParams) (*taskListResult, e
 }
 
 func lineOf(t *eval.Task) taskLine {
-	return taskLine{ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Line: t.Line, Tags: t.Tags, Golden: t.Golden}
+	return taskLine{ID: t.ID, Name: t.Name, Description: t.Description, File: t.RelFile, Line: t.Line, Tags: t.Tags, Golden: t.Golden, Cluster: t.Cluster}
 }
 
 type taskParams struct {
@@ -78,6 +79,7 @@ type taskDetails struct {
 	Line            int           `json:"line" doc:"Line where the task starts, from 1."`
 	Tags            []string      `json:"tags,omitempty"`
 	Golden          bool          `json:"golden,omitempty" doc:"The task must never fail."`
+	Cluster         string        `json:"cluster,omitempty" doc:"What the task has in common with others, so that they are not independent."`
 	TimeoutSeconds  float64       `json:"timeout_seconds,omitempty" doc:"The task's own timeout; absent when the suite's timeout applies."`
 }
 
@@ -112,7 +114,7 @@ func getTask(ctx context.Context, c *call, p *taskParams) (*taskDetails, error) 
 	d := &taskDetails{
 		ID: t.ID, Name: t.Name, Description: t.Description, Prompt: t.Inputs.Prompt, FollowUpPrompts: t.Inputs.FollowUpPrompts,
 		Tool: t.Inputs.Tool, URL: t.Inputs.URL, Input: t.Inputs.Input, Priority: t.Inputs.Priority,
-		Graders: []graderShown{}, File: t.RelFile, Line: t.Line, Tags: t.Tags, Golden: t.Golden, TimeoutSeconds: t.TimeoutSeconds,
+		Graders: []graderShown{}, File: t.RelFile, Line: t.Line, Tags: t.Tags, Golden: t.Golden, Cluster: t.Cluster, TimeoutSeconds: t.TimeoutSeconds,
 	}
 	for _, g := range t.Effective {
 		d.Graders = append(d.Graders, showGrader(g))

@@ -12,7 +12,8 @@ import (
 )
 
 // commands measures how often one waza compare of equal cells, or of several runs with one
-// reference, reports any change, and how often --fail-on regression ends with exit code 1. The
+// reference, has any verdict of better or worse, how often it calls any task changed, and how often
+// --fail-on regression ends with exit code 1. The
 // rule about tasks with too few trials for a test, which only warns there, has rows of its own.
 func commands() []experiment {
 	var designs [][]experiment
@@ -37,7 +38,8 @@ func commands() []experiment {
 				}
 				return comparedAll(rng, runs...)
 			},
-				event[*compare.Comparison]{"false alarm of a command", 0, 0.05, share(func(c *compare.Comparison) bool { return c.Changes() > 0 })},
+				event[*compare.Comparison]{"false verdict of a command", 0, 0.05, share(func(c *compare.Comparison) bool { return c.Verdicts() > 0 })},
+				event[*compare.Comparison]{"false alarm of any task of a command", 0, 0.05, share(func(c *compare.Comparison) bool { return c.Changes() > 0 })},
 				event[*compare.Comparison]{"exit code 1 without a change", 0, 0.05, share((*compare.Comparison).Regressed)},
 			))
 		}

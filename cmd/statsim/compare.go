@@ -131,7 +131,7 @@ func alarms() []experiment {
 				"false alarm of some task", 0, 0.05,
 				share(func(c *compare.RunComparison) bool { return c.Improved+c.Regressed > 0 }),
 			},
-			event[*compare.RunComparison]{"false alarm of the suite", 0, 0.05, share(func(c *compare.RunComparison) bool {
+			event[*compare.RunComparison]{"false verdict about the suite", 0, 0.05, share(func(c *compare.RunComparison) bool {
 				return c.Outcome == record.OutcomeBetter || c.Outcome == record.OutcomeWorse
 			})},
 		))
@@ -178,8 +178,8 @@ func findings() []experiment {
 					return found
 				}},
 				experiment{
-					what: "found: suite whose tasks fell from 90 % to 75 %", design: design, times: 300,
-					run: repeated(func(rng *rand.Rand) bool { return compareFall(rng, r, 20, 0.9, 0.75).Outcome == record.OutcomeWorse }),
+					what: "found: these tasks, which fell from 90 % to 75 %", design: design, times: 300,
+					run: repeated(func(rng *rand.Rand) bool { return compareFall(rng, r, 20, 0.9, 0.75).TheseTasks.Outcome == record.OutcomeWorse }),
 				},
 			)
 		}

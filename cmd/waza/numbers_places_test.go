@@ -23,6 +23,7 @@ var jsonAlone = map[string]string{
 	`summary/groups\[\]/(total|cancelled|skipped)`:                          "tables show values other than 0; recounted",
 	`summary/groups\[\]/tasks/.*`:                                           "tables show those that passed; recounted",
 	`summary/groups\[\]/(baseline|triggers)/.*`:                             "tables show those of all cells",
+	`summary/(groups\[\]/)?baseline/(theseTasks|tasksLikeThese)/.*`:         "tables show the answers in sentences, and the means of the verdict",
 	`summary/baseline/trials/.*`:                                            "the sum of the counts of its tasks; recounted",
 	`summary/baseline/tasks\[\]/(p|withTrials|withoutTrials)`:               "tables show the class; the counts are those of the tasks",
 	`summary/baseline/tasks\[\]/score/(with|without|interval/(low|high))`:   "tables show the gain",

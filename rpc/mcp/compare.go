@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waza/runner/compare"
 	"waza/runner/history"
 	"waza/runner/record"
+	"waza/runner/report"
 )
 
 // maxNames limits lists of ids.
@@ -20,18 +22,23 @@ type compareInput struct {
 	Run   string   `json:"run,omitempty" jsonschema:"id of the run to compare; the newest of this project when absent"`
 	Base  string   `json:"base,omitempty" jsonschema:"id of the run to compare with; when absent, the previous run of the same suite"`
 	Tasks []string `json:"tasks,omitempty" jsonschema:"compare only tasks whose id or name matches one of these globs"`
+	About string   `json:"about,omitempty" jsonschema:"question of the outcome: these_tasks, whether anything changed on exactly these tasks, or tasks_like_these, whether it changed on all tasks of this kind; when absent, tasks_like_these unless there are too few tasks"`
 }
 
 type comparison struct {
-	Base      string   `json:"base"`
-	Run       string   `json:"run"`
-	Outcome   string   `json:"outcome" jsonschema:"result of a test of all tasks together, which can show what no single task shows: better, worse, same (a difference larger than the margin is ruled out) or undecided (the differences may be chance)"`
-	P         float64  `json:"p" jsonschema:"p-value of the outcome, corrected for all tests"`
-	Compared  int      `json:"compared" jsonschema:"number of tasks with results in both runs"`
-	Improved  int      `json:"improved" jsonschema:"number of tasks that improved, each tested by itself"`
-	Regressed int      `json:"regressed" jsonschema:"number of tasks that regressed, each tested by itself"`
-	Collapsed []string `json:"collapsed,omitempty" jsonschema:"tasks that passed all trials of the base and none of the run, in too few trials for a test; a gate fails for them by a rule"`
-	Unchanged int      `json:"unchanged"`
+	Base    string  `json:"base"`
+	Run     string  `json:"run"`
+	About   string  `json:"about" jsonschema:"question of the outcome: tasks_like_these, of which the compared ones are a sample, or these_tasks"`
+	Outcome string  `json:"outcome" jsonschema:"answer to that question by a test of all tasks together, which can show what no single task shows: better, worse, same (a difference larger than the margin is ruled out) or undecided (the differences may be chance)"`
+	P       float64 `json:"p" jsonschema:"p-value of the outcome, corrected for earlier comparisons with the base"`
+	// The answers to both questions; the first has the values above if About names it.
+	TheseTasks     answer     `json:"these_tasks" jsonschema:"whether anything changed on exactly these tasks"`
+	TasksLikeThese likeAnswer `json:"tasks_like_these" jsonschema:"whether the mean changed over all tasks of this kind"`
+	Compared       int        `json:"compared" jsonschema:"number of tasks with results in both runs"`
+	Improved       int        `json:"improved" jsonschema:"number of tasks that improved, each tested by itself"`
+	Regressed      int        `json:"regressed" jsonschema:"number of tasks that regressed, each tested by itself"`
+	Collapsed      []string   `json:"collapsed,omitempty" jsonschema:"tasks that passed all trials of the base and none of the run, in too few trials for a test; a gate fails for them by a rule"`
+	Unchanged      int        `json:"unchanged"`
 	// NoDifference and Undecided are those of the run.compare method.
 	NoDifference int          `json:"no_difference" jsonschema:"number of tasks without a difference, but with too few trials to rule one out"`
 	Undecided    int          `json:"undecided" jsonschema:"number of tasks with a difference that may be chance"`
@@ -49,6 +56,26 @@ type comparison struct {
 	Uncounted    []string     `json:"uncounted,omitempty" jsonschema:"tasks that cannot be compared, because no trial of one run counts"`
 	Differences  []string     `json:"differences,omitempty" jsonschema:"settings that differ"`
 	Notes        []string     `json:"notes,omitempty" jsonschema:"limitations of the comparison"`
+}
+
+// An answer answers one question.
+type answer struct {
+	Outcome  string    `json:"outcome" jsonschema:"better, worse, same or undecided"`
+	P        float64   `json:"p"`
+	PassRate *contrast `json:"pass_rate,omitempty" jsonschema:"with the interval of this question"`
+	Score    *contrast `json:"score,omitempty" jsonschema:"with the interval of this question"`
+}
+
+type likeAnswer struct {
+	answer
+	TooFew      bool   `json:"too_few,omitempty" jsonschema:"there are too few tasks for any answer"`
+	AtLeast     int    `json:"at_least" jsonschema:"number of tasks, or clusters of them, that the test needs at least"`
+	TasksNeeded int    `json:"tasks_needed,omitempty" jsonschema:"number of tasks that would show this difference"`
+	Advice      string `json:"advice,omitempty" jsonschema:"what limits the answer, and whether more tasks or more trials would help"`
+}
+
+func answerOf(a *record.Answer) answer {
+	return answer{string(a.Outcome), round(a.P), contrastOf(a.PassRate), contrastOf(a.Score)}
 }
 
 // A contrast compares a mean of two runs.
@@ -87,6 +114,9 @@ func (s runTools) compareRuns(ctx context.Context, _ *sdk.CallToolRequest, in co
 		base = h.ID()
 	}
 	params := map[string]any{"runIds": []string{base, run.ID()}}
+	if in.About != "" {
+		params["about"] = in.About
+	}
 	if len(in.Tasks) > 0 {
 		params["tasks"] = in.Tasks
 	}
@@ -104,11 +134,19 @@ func (s runTools) compareRuns(ctx context.Context, _ *sdk.CallToolRequest, in co
 
 func newComparison(c *compare.RunComparison) *comparison {
 	r := &comparison{
-		Outcome: string(c.Outcome), P: round(c.P), Compared: c.Compared, Improved: c.Improved, Regressed: c.Regressed,
+		About: string(c.About), Outcome: string(c.Outcome), P: round(c.P), TheseTasks: answerOf(&c.TheseTasks),
+		TasksLikeThese: likeAnswer{
+			answer: answerOf(&c.TasksLikeThese.Answer), TooFew: c.TasksLikeThese.TooFew, AtLeast: c.TasksLikeThese.AtLeast,
+			Advice: strings.Join(report.LikeTexts(&c.TasksLikeThese, c.Compared), "; "),
+		},
+		Compared: c.Compared, Improved: c.Improved, Regressed: c.Regressed,
 		Unchanged: c.Unchanged, NoDifference: c.NoDifference, Undecided: c.Undecided, Lost: c.Verdicts.Lost, Won: c.Verdicts.Won,
 		PassRate: contrastOf(c.PassRate), Score: contrastOf(c.Score), DurationMS: ratioOf(c.DurationMS),
 		Tokens: ratioOf(c.Tokens), CostUSD: ratioOf(c.CostUSD),
 		Tasks: []taskChange{}, OnlyBase: firstNames(c.OnlyReference), OnlyRun: firstNames(c.OnlyRun),
+	}
+	if n := c.TasksLikeThese.TasksNeeded; n != nil {
+		r.TasksLikeThese.TasksNeeded = *n
 	}
 	var ids []string
 	for _, t := range c.Uncounted {

@@ -120,9 +120,10 @@ type baseline struct {
 	PassRateWith    *float64 `json:"pass_rate_with,omitempty"`
 	PassRateWithout *float64 `json:"pass_rate_without,omitempty"`
 	Gain            *float64 `json:"gain,omitempty"`
-	Outcome         string   `json:"outcome,omitempty" jsonschema:"effect of the skills by a test over all tasks: better, worse, same or undecided"`
-	P               *float64 `json:"p,omitempty" jsonschema:"p-value of the outcome, corrected for all tests"`
-	MoreTrials      int      `json:"more_trials,omitempty" jsonschema:"number of further trials of each task that would decide, if undecided"`
+	About           string   `json:"about,omitempty" jsonschema:"question of the outcome: tasks_like_these, of which the compared ones are a sample, or these_tasks"`
+	Outcome         string   `json:"outcome,omitempty" jsonschema:"effect of the skills by a test of that question: better, worse, same or undecided"`
+	P               *float64 `json:"p,omitempty" jsonschema:"p-value of the outcome"`
+	MoreTrials      int      `json:"more_trials,omitempty" jsonschema:"number of further trials of each task that would decide about these tasks, if that is undecided"`
 	Note            string   `json:"note,omitempty"`
 }
 
@@ -286,7 +287,7 @@ func (d *runDigest) sumUp(s *record.Summary) {
 	}
 	d.Decision = decisionOf(s.Decision)
 	if b := s.Baseline; b != nil {
-		d.Baseline = &baseline{Arm: string(b.Arm), Pairs: b.Pairs, Outcome: string(b.Outcome), Note: shorten(b.Note, maxSentence)}
+		d.Baseline = &baseline{Arm: string(b.Arm), Pairs: b.Pairs, About: string(b.About), Outcome: string(b.Outcome), Note: shorten(b.Note, maxSentence)}
 		if b.Outcome != "" {
 			d.Baseline.P = rounded(&b.P)
 		}

@@ -31,6 +31,11 @@ type Options struct {
 	OnCollapsedTasks OnTasks
 	// Policies apply to each further run; nil means none.
 	Policies *Policies
+	// About is the question of the verdict. Empty means tasks like these, or these tasks where there
+	// are too few tasks for the former.
+	About record.Question
+	// Ledger counts the comparisons with each baseline; nil counts nothing.
+	Ledger Ledger
 	// AcceptDamaged also compares runs with a damaged record, without its lost parts, and runs
 	// whose record nobody can verify.
 	AcceptDamaged bool
@@ -56,12 +61,15 @@ var ErrNothingCompared = errors.New("the runs have no task in common")
 // Compare compares each further source with the first, task by task. It matches the suites'
 // tasks by id, and counts trials that passed, failed or timed out.
 //
-// All classes and outcomes hold together, over all tasks and all further sources: if nothing
-// changed, the probability that any task is called improved or regressed, or any run better or
-// worse, is at most 1 - Confidence. Each task has Fisher's test of its pass rates. It also has
-// McNemar's test of the pairs of trials with equal number, which is more powerful if these share
-// a seed. If scores contain more information than verdicts, it has a permutation test of the
-// scores. [stats.Jointly] corrects all these tests and those of the suites.
+// Outcomes hold together over all further sources, and classes over all their tasks. If nothing
+// changed, the probability that any run is called better or worse is at most 1 - Confidence, and so
+// is the probability that any task is called improved or regressed. Half of it is for either
+// direction, so the probability of any wrong regression, of a run or a task, is at most
+// 1 - Confidence. Each task has Fisher's test of its pass rates. It also has McNemar's test of the
+// pairs of trials with equal number, which is more powerful if these share a seed. If scores contain
+// more information than verdicts, it has a permutation test of the scores. [tally.Correct] corrects
+// these tests, and those of the suites. With a ledger, all of this also holds for all comparisons
+// with a baseline together.
 //
 // The figures are the same for the same trials. Compare reads several runs at once, but each only
 // once, and keeps a few numbers of each trial in memory. The error is [ErrNothingCompared], a
@@ -94,7 +102,6 @@ func CompareSuites(ctx context.Context, suites [][]Source, o Options) (*Comparis
 	var pairings []*pairing
 	var tested []*tally.ComparedSuite
 	var nothing error
-	tests := 0
 	for _, sides := range groups {
 		var own []*pairing
 		chosen := len(sides) < 2 || len(o.Tasks) == 0
@@ -117,15 +124,21 @@ func CompareSuites(ctx context.Context, suites [][]Source, o Options) (*Comparis
 		for _, sd := range sides {
 			c.Runs = append(c.Runs, sd.head)
 		}
-		for _, p := range own {
-			p.test()
-			pairings, tested, tests = append(pairings, p), append(tested, p.tested), tests+p.tested.Tests()
+		place := ask(o, own)
+		for i, p := range own {
+			p.first = i == 0
+			p.test(place)
+			pairings, tested = append(pairings, p), append(tested, p.tested)
 		}
 	}
 	if nothing != nil && !slices.ContainsFunc(pairings, (*pairing).comparable) {
 		return nil, nothing
 	}
-	tally.Correct(tested...)
+	tally.Correct(o.Confidence, o.About, tested...)
+	tests := 0
+	for _, s := range tested {
+		tests += s.Tests()
+	}
 	needed := map[[3]float64]int{}
 	for _, p := range pairings {
 		if ctx.Err() != nil {
@@ -172,6 +185,7 @@ type pairing struct {
 	tested   *tally.ComparedSuite
 	needed   map[[3]float64]int // trials by rates and level, of all pairings, because many tasks have the same
 	tests    int                // of all tasks of all pairings
+	first    bool               // of the pairings with this reference
 	// everywhere reports whether the execution of all tasks changed.
 	everywhere bool
 	result     RunComparison
@@ -240,6 +254,7 @@ func newTaskPair(ref, run *sideTask) *taskPair {
 	t := &taskPair{ref: ref, run: run}
 	t.A, t.B, t.Pairs = ref.side(), run.side(), pairsOf(ref.trials, run.trials)
 	t.ScoresInformative = tally.AreScoresInformative(t.A, t.B)
+	t.Cluster = cmp.Or(run.ref.Cluster, ref.ref.Cluster)
 	t.SameRule = tally.RuleOf(&ref.ref) == tally.RuleOf(&run.ref)
 	return t
 }
@@ -267,18 +282,28 @@ func pairsOf(a, b []sideTrial) record.Pairs {
 	return p
 }
 
-// test tests all tasks and the suite. Their p-values are not corrected yet.
-func (p *pairing) test() {
+// test tests all tasks and both questions. The p-values are not corrected yet. place is nil if
+// nobody counts the comparisons.
+func (p *pairing) test(place *Place) {
 	tasks := make([]*tally.ComparedTask, len(p.pairs))
 	for i, t := range p.pairs {
 		tasks[i] = &t.ComparedTask
 	}
 	p.tested = tally.NewComparedSuite(tasks, p.options.Confidence)
+	if p.tested.Open = p.active(); place != nil && !p.tested.Open {
+		p.tested.Weight, p.result.Comparison = place.Weight, place
+	}
+}
+
+// active reports whether one of the runs is still running. Its results are then no sample of which
+// the size was fixed before.
+func (p *pairing) active() bool {
+	return p.ref.head.Status == record.StatusRunning || p.run.head.Status == record.StatusRunning
 }
 
 // compare sums up all tasks, then the suite.
 func (p *pairing) compare() *RunComparison {
-	p.result.Compared = len(p.pairs)
+	p.result.Compared, p.result.Active = len(p.pairs), p.tested.Open
 	for _, t := range p.pairs {
 		p.sumUp(t)
 		p.result.Add(t.result.Class)
@@ -299,8 +324,14 @@ func (p *pairing) sumUp(t *taskPair) {
 		DurationMS: t.measures(trialTime), Tokens: t.measures(trialTokens), CostUSD: t.measures(trialCost),
 	}
 	t.result.Class, t.result.By, t.result.Equal = t.Classify(p.options.Confidence, p.options.Margin)
-	t.result.Collapsed = t.collapsed(t.result.Class)
-	if t.result.Class == record.Undecided && !t.CouldStop() {
+	if p.tested.Open && t.result.Equal { // no verdict
+		t.result.Class, t.result.Equal = record.Undecided, false
+		if math.Abs(t.result.PassRate.Difference) < tally.SameNumber {
+			t.result.Class = record.NoDifference
+		}
+	}
+	t.result.Collapsed = !p.tested.Open && t.collapsed(t.result.Class)
+	if t.result.Class == record.Undecided && !t.CouldStop() && !p.tested.Open {
 		t.result.Needed = p.trialsNeeded(t)
 	}
 }
@@ -321,10 +352,13 @@ func ratio(ref, run float64) *Ratio {
 	return r
 }
 
-// strictest returns the level of the strictest of all tests. The tests of the suites can take
-// half of the level, see [stats.Jointly].
+// strictest returns the level of the strictest test of a task of this run.
 func (p *pairing) strictest() float64 {
-	return (1 - p.options.Confidence) / float64(2*max(1, p.tests))
+	level := (1 - p.options.Confidence) / float64(max(1, p.tests))
+	if c := p.result.Comparison; c != nil {
+		level *= c.Weight
+	}
+	return level
 }
 
 // trialsNeeded returns the number of trials that would show the difference, at the strictest

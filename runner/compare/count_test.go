@@ -76,7 +76,7 @@ func checkIndependently(t *testing.T, got *compare.RunComparison, a, b runnertes
 	}
 	require.InDelta(t, float64(passed[1]-passed[0])/40/comparedTrials, got.PassRate.Difference, 1e-12)
 	mh := twoTails(stratified, int64(passed[1]))
-	require.LessOrEqual(t, got.P, 2*mh*(1+1e-9), "the outcome is that of the tests over all tasks")
+	require.LessOrEqual(t, got.TheseTasks.P, 2*mh*(1+1e-9), "the answer is that of the tests over all tasks")
 	require.Positive(t, got.PassRate.Interval.High-got.PassRate.Interval.Low)
 	lost, won := 0, 0
 	for i := range a.Tasks {

@@ -7,14 +7,22 @@ import (
 	"waza/runner/record"
 )
 
-// Changes counts the tasks that improved or regressed, and the runs that are better or worse as
-// a whole. If nothing changed, it is 0 with a probability of at least [Comparison.Confidence].
+// Changes counts the tasks that improved or regressed. If nothing changed, it is 0 with a
+// probability of at least [Comparison.Confidence].
 func (c *Comparison) Changes() int {
 	n := 0
 	for i := range c.Comparisons {
-		x := &c.Comparisons[i]
-		n += x.Improved + x.ClassCounts.Regressed
-		if x.Outcome == record.OutcomeBetter || x.Outcome == record.OutcomeWorse {
+		n += c.Comparisons[i].Improved + c.Comparisons[i].ClassCounts.Regressed
+	}
+	return n
+}
+
+// Verdicts counts the runs that are better or worse. If nothing changed, it is 0 with a
+// probability of at least [Comparison.Confidence].
+func (c *Comparison) Verdicts() int {
+	n := 0
+	for i := range c.Comparisons {
+		if o := c.Comparisons[i].Outcome; o == record.OutcomeBetter || o == record.OutcomeWorse {
 			n++
 		}
 	}
@@ -22,13 +30,14 @@ func (c *Comparison) Changes() int {
 }
 
 // Regressed reports whether the tests show that some run regressed, see
-// [RunComparison.ShowsRegression].
+// [RunComparison.ShowsRegression]. If nothing changed, that has a probability of at most
+// 1 - [Comparison.Confidence]: half of the level of the tasks, and half of that of the outcomes.
 func (c *Comparison) Regressed() bool {
 	return slices.ContainsFunc(c.Comparisons, func(r RunComparison) bool { return r.ShowsRegression() })
 }
 
 // ShowsRegression reports whether the tests show that some task regressed, or that the run is
-// worse as a whole.
+// worse by the question of its verdict.
 func (r *RunComparison) ShowsRegression() bool {
 	return r.ClassCounts.Regressed > 0 || r.Outcome == record.OutcomeWorse
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"waza/eval/text"
+	"waza/runner/figure"
 	"waza/runner/record"
 	"waza/runner/stats"
 	"waza/runner/tally"
@@ -26,7 +27,10 @@ func (m *remarks) all() []ComparisonNote {
 	if why := m.ref.head.Sandbox.Differs(m.run.head.Sandbox); why != "" {
 		m.add("%s", why)
 	}
-	m.tooFew()
+	m.place()
+	if !m.tested.Open {
+		m.tooFew()
+	}
 	m.nonePassed()
 	m.stopping()
 	m.excludesZero()
@@ -59,6 +63,44 @@ func (m *remarks) all() []ComparisonNote {
 	return m.list
 }
 
+// place adds how often the baseline was compared, from the second time on.
+func (m *remarks) place() {
+	c := m.result.Comparison
+	if c == nil || !m.first {
+		return
+	}
+	if c.Error != "" {
+		m.add("this comparison with the baseline could not be counted: %s", c.Error)
+	}
+	if c.Place < 2 {
+		return
+	}
+	m.add("this is the %s comparison with this baseline; p-values are multiplied by %.0f, so that all of them together err in at most %s",
+		ordinal(c.Place), 1/c.Weight, figure.Confidence(1-m.options.Confidence))
+}
+
+// ordinal returns the place in words up to twelfth, and then in digits.
+func ordinal(n int) string {
+	words := []string{
+		"first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth",
+	}
+	if n >= 1 && n <= len(words) {
+		return words[n-1]
+	}
+	suffix := "th"
+	if n%100 < 11 || n%100 > 13 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return strconv.Itoa(n) + suffix
+}
+
 // tooFew adds the limits that the numbers of trials set, whatever their results.
 func (m *remarks) tooFew() {
 	few, telling := 0, 0
@@ -75,7 +117,7 @@ func (m *remarks) tooFew() {
 	switch {
 	case few == 0:
 	case few == len(m.pairs):
-		m.add("no task has enough trials to show even the largest difference: %s; only the suite as a whole is tested", m.enough())
+		m.add("no task has enough trials to show even the largest difference: %s; only all tasks together are tested", m.enough())
 	default:
 		m.add("%s not enough trials to show even the largest difference: "+m.enough(),
 			text.Plural(few, "1 task has", strconv.Itoa(few)+" tasks have"))
@@ -114,11 +156,14 @@ func (m *remarks) nonePassed() {
 
 // NoContradiction explains an interval that excludes 0 beside something undecided.
 const NoContradiction = `An interval that excludes 0 beside "undecided" is no contradiction: an interval counts ` +
-	`by itself, a test allows for all other tests of this comparison`
+	`by itself, a test allows for the other tests and for earlier comparisons`
 
 // excludesZero explains intervals that exclude 0 where something is undecided.
 func (m *remarks) excludesZero() {
 	r := &m.result
+	if r.Active {
+		return
+	}
 	away := func(c *record.Contrast) bool { return c != nil && c.Interval.ExcludesZero() }
 	if r.Outcome == record.OutcomeUndecided && (away(r.PassRate) || away(r.Score)) ||
 		slices.ContainsFunc(r.Tasks, func(t TaskComparison) bool {
@@ -172,7 +217,7 @@ func (m *remarks) state(s *side) {
 	switch name := s.head.Name; s.head.Status {
 	case record.StatusCompleted:
 	case record.StatusRunning:
-		m.addOf(name, "is still running: only its ended tasks are compared")
+		m.addOf(name, "is still running, so there is no verdict: compare it when it has ended, or use waza decide, which may look at any time")
 	default:
 		m.addOf(name, "is %s: only its ended tasks are compared", s.head.Status)
 	}

@@ -9,8 +9,11 @@ import (
 // A Comparison compares runs with the first of them, or in each of several suites with the first
 // run of the suite.
 type Comparison struct {
-	// Confidence applies to each interval, and to all classes and outcomes of the comparison
-	// together: if nothing changed, the probability of any change is at most 1 - Confidence.
+	// Confidence applies to each interval, to the outcomes of all runs together, and to the classes
+	// of all tasks together: if nothing changed, the probability that any outcome is better or
+	// worse is at most 1 - Confidence, and so is the probability that any task is called improved or
+	// regressed. Half of each is for either direction, so all wrong regressions together keep it,
+	// too.
 	Confidence float64 `json:"confidence"`
 	// Margin is the largest difference of pass rates and scores that counts as the same.
 	Margin float64 `json:"margin"`
@@ -61,16 +64,30 @@ type RunComparison struct {
 	// Reference is the name of the reference.
 	Reference string `json:"reference"`
 	// Run is the name of the run.
-	Run     string         `json:"run"`
-	Outcome record.Outcome `json:"outcome"`
-	// P is the p-value of the outcome. It tests whether any task changed, with the sum of all
-	// changes in pass rate and score. It is corrected for all tests of the comparison.
+	Run string `json:"run"`
+	// About is the question of the verdict: of Outcome and P, and of the intervals of PassRate and
+	// Score. It is about tasks like these unless the caller asked for the other, or unless there are
+	// too few tasks.
+	About   record.Question `json:"about"`
+	Outcome record.Outcome  `json:"outcome"`
+	// P is the p-value of the outcome, corrected for the outcomes of all runs of the comparison.
 	P float64 `json:"p"`
+	// TheseTasks and TasksLikeThese are the answers to both questions. The one that About names has
+	// Outcome, P, PassRate and Score.
+	TheseTasks     record.Answer     `json:"theseTasks"`
+	TasksLikeThese record.LikeAnswer `json:"tasksLikeThese"`
+	// Active reports whether one of the runs is still running. Then there are figures and intervals,
+	// but no tests: no outcome is better, worse or the same, and no task improved or regressed.
+	Active bool `json:"active,omitempty"`
+	// Comparison is the place of this comparison among those with the same baseline; nil if nothing
+	// counts them, or for a run that is still active.
+	Comparison *Place `json:"comparison,omitempty"`
 	// Compared counts the tasks with trials that count on both sides.
 	Compared int `json:"compared"`
 	record.ClassCounts
 	// PassRate and Score are means over tasks, with equal weights; nil without values. For
-	// tasks that could stop early, they are means of unbiased estimates.
+	// tasks that could stop early, they are means of unbiased estimates. The means and their
+	// difference are the same for both questions, the intervals are those of About.
 	PassRate *record.Contrast `json:"passRate"`
 	Score    *record.Contrast `json:"score"`
 	// Verdicts counts tasks by their verdict in both runs.
@@ -101,6 +118,18 @@ type RunComparison struct {
 	OnlyRun       []string `json:"onlyRun"`
 	// Policies is nil if no policies were given.
 	Policies *PolicyResult `json:"policies,omitempty"`
+}
+
+// A Place is the place of a comparison among those with the same baseline. Comparing several runs
+// with it at once counts once.
+type Place struct {
+	// Place counts from 1.
+	Place int `json:"place"`
+	// Weight is the share of the level that the tests may spend; p-values are divided by it. All
+	// weights of a baseline add up to at most 1.
+	Weight float64 `json:"weight"`
+	// Error is why this comparison could not be counted; empty if it was.
+	Error string `json:"error,omitempty"`
 }
 
 // A ComparisonNote states a limit of a comparison.
@@ -161,7 +190,8 @@ type TaskComparison struct {
 	Class record.Class `json:"class"`
 	// By names the measure that improved or regressed: passRate or score.
 	By string `json:"by,omitempty"`
-	// P is the least p-value of the task's tests, corrected for all tests of the comparison.
+	// P is the least p-value of the task's tests, corrected for the tests of all tasks of the
+	// comparison.
 	P     float64           `json:"p"`
 	Tests []record.TaskTest `json:"tests"`
 	// Collapsed reports whether the task passed all counted trials of the reference and none of the

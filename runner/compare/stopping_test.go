@@ -109,7 +109,9 @@ func TestCompareUnderStopping(t *testing.T) {
 	}
 	got := runnertest.Compare(t, compare.Options{}, handles...).Comparisons[0]
 	require.Equal(t, []string{"t003"}, ofClass(&got, record.Regressed))
-	require.Equal(t, record.OutcomeWorse, got.Outcome)
+	require.Equal(t, record.TasksLikeThese, got.About)
+	require.Equal(t, record.OutcomeUndecided, got.Outcome, "one task of eight says nothing about similar tasks")
+	require.Equal(t, record.OutcomeWorse, got.TheseTasks.Outcome)
 	for _, task := range got.Tasks {
 		require.Len(t, task.Tests, 1)
 		require.Equal(t, record.TestStopped, task.Tests[0].Name)

@@ -5,11 +5,9 @@ import (
 
 	"waza/runner/record"
 	"waza/runner/stats"
-	"waza/runner/tally"
 )
 
-// suite compares the suite as a whole, that is, all compared tasks. It tests whether any of them
-// changed, with the sum of all changes, and computes the mean difference.
+// suite compares all compared tasks together: it answers both questions, and computes means.
 func (p *pairing) suite() {
 	r := &p.result
 	var rates, scores []stats.PartPair
@@ -19,11 +17,13 @@ func (p *pairing) suite() {
 			scores = append(scores, stats.PartPair{A: t.A.ScorePart(), B: t.B.ScorePart()})
 		}
 	}
-	r.PassRate, r.Score = p.over(rates), p.over(scores)
+	rate, score := p.over(rates), p.over(scores)
 	if p.tested.CouldStop() && len(p.pairs) == 1 {
-		ofOnlyTask(r.PassRate, p.pairs[0].Rate(p.options.Confidence))
+		ofOnlyTask(rate, p.pairs[0].Rate(p.options.Confidence))
 	}
-	p.outcome()
+	r.TheseTasks, r.TasksLikeThese = p.tested.Answers(rate, score, p.options.Confidence, p.options.Margin)
+	verdict := p.tested.Verdict(r.TheseTasks, r.TasksLikeThese)
+	r.About, r.Outcome, r.P, r.PassRate, r.Score = p.tested.About, verdict.Outcome, verdict.P, verdict.PassRate, verdict.Score
 	r.Verdicts = p.verdicts()
 	r.Tools = p.tools()
 	r.DurationMS, r.Tokens, r.CostUSD = p.ratioOf(trialTime), p.ratioOf(trialTokens), p.ratioOf(trialCost)
@@ -85,18 +85,6 @@ func ofOnlyTask(suite *record.Contrast, task record.Contrast) {
 	}
 	i := task.Interval.Including(suite.Difference)
 	suite.Interval = &i
-}
-
-// outcome sets the outcome. The suite is the same if the intervals of the mean differences are
-// within the margin.
-func (p *pairing) outcome() {
-	r, o, telling := &p.result, p.options, p.tested.Informative()
-	if r.Outcome, r.P = p.tested.Outcome(o.Confidence); r.Outcome != record.OutcomeUndecided || r.PassRate == nil || telling && r.Score == nil {
-		return
-	}
-	if tally.Within(*r.PassRate, o.Margin) && (!telling || tally.Within(*r.Score, o.Margin)) {
-		r.Outcome = record.OutcomeSame
-	}
 }
 
 // ratioOf returns the ratio of means over the tasks for which both runs have the measure.

@@ -115,6 +115,7 @@ func TestHashed(t *testing.T) {
 		{"a comment", "", "", []string{"name: hashed", "name: hashed # by us"}},
 		{"descriptions", "", "", []string{"About nothing.", "About much.", "The first.", "One of them."}},
 		{"tags", "", "", []string{"[smoke]", "[slow]"}},
+		{"a cluster", "", "", []string{"tags: [smoke]", "tags: [smoke]\ncluster: report.pdf"}},
 		{"being golden", "", "", []string{"tags: [smoke]", "golden: true"}},
 		{"timeouts", "", "", []string{"timeout_seconds: 60", "timeout_seconds: 61", "timeout_seconds: 30", "timeout_seconds: 31"}},
 		{"the number of trials", "", "", []string{"tags: [smoke]", "trials: 3"}},

@@ -42,6 +42,9 @@ func (p *Plan) Record(id string, now time.Time, pid int) *record.Run {
 		if t.Setup.ownModel {
 			ref.Model = t.Setup.Settings.Model
 		}
+		if t.Role == record.RoleTask || t.Role == record.RoleBaseline {
+			ref.Cluster = t.Cluster
+		}
 		if ref.Golden = t.Golden; t.Role != record.RoleTask {
 			ref.Groups, ref.Golden = nil, false
 		}

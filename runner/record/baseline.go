@@ -14,15 +14,23 @@ type BaselineResult struct {
 	Note     string `json:"note,omitempty"`
 	// Pairs is the number of compared tasks: tasks with counted trials on both sides.
 	Pairs int `json:"pairs"`
-	// PassRate and Score are means over the pairs; nil without pairs.
+	// PassRate and Score are means over the pairs, with the intervals of the question About; nil
+	// without pairs.
 	PassRate *Gain `json:"passRate"`
 	Score    *Gain `json:"score"`
-	// Outcome states what the tests of all pairs together show: better means that the skills help,
-	// worse that they harm. It is empty without pairs. P is its p-value, corrected for all tests.
+	// About is the question of Outcome and P. It is empty without pairs, and in records of versions
+	// that answered only about these tasks.
+	About Question `json:"about,omitempty"`
+	// Outcome states what the tests of that question show: better means that the skills help,
+	// worse that they harm. It is empty without pairs. P is its p-value.
 	Outcome Outcome `json:"outcome,omitempty"`
 	P       float64 `json:"p,omitempty"`
-	// Needed is how many trials of each task on each side would decide; nil unless Outcome is
-	// undecided.
+	// TheseTasks and TasksLikeThese are the answers to both questions, with the baseline as the
+	// reference. They are nil without pairs, and in records of earlier versions.
+	TheseTasks     *Answer     `json:"theseTasks,omitempty"`
+	TasksLikeThese *LikeAnswer `json:"tasksLikeThese,omitempty"`
+	// Needed is how many trials of each task on each side would decide about these tasks; nil
+	// unless that is undecided.
 	Needed *Needed `json:"needed,omitempty"`
 	// ClassCounts classifies the pairs like a comparison of two runs; the baseline is the
 	// reference.

@@ -6,8 +6,8 @@ type Class string
 // The classes of tasks.
 const (
 	// Improved and Regressed are significant changes. The probability that chance alone produces
-	// such a change in any task of any compared run, or in a suite as a whole, is at most 1 minus
-	// the confidence of the comparison.
+	// such a change in any task of any compared run is at most 1 minus the confidence of the
+	// comparison.
 	Improved  Class = "improved"
 	Regressed Class = "regressed"
 	// Unchanged means that the interval of the difference lies within the margin.
@@ -19,7 +19,74 @@ const (
 	Undecided Class = "undecided"
 )
 
-// Outcome describes how a suite as a whole changed between two runs.
+// Question is what a comparison of two runs is about.
+type Question string
+
+// The questions of a comparison.
+const (
+	// TheseTasks asks whether anything changed on exactly the compared tasks.
+	TheseTasks Question = "these_tasks"
+	// TasksLikeThese asks whether the mean over all tasks of this kind changed, of which the
+	// compared ones are a sample. The effect may differ from task to task.
+	TasksLikeThese Question = "tasks_like_these"
+)
+
+// Questions returns all questions.
+func Questions() []Question { return []Question{TheseTasks, TasksLikeThese} }
+
+// String returns the name of the question in sentences.
+func (q Question) String() string {
+	if q == TasksLikeThese {
+		return "tasks like these"
+	}
+	return "these tasks"
+}
+
+// Answer is the answer of a comparison to one question.
+type Answer struct {
+	Outcome Outcome `json:"outcome"`
+	// P is the least p-value of the tests of this question, corrected for those of all runs that
+	// are compared together, and for earlier comparisons with the same baseline.
+	P float64 `json:"p"`
+	// PassRate and Score are means over tasks, with equal weights, and the intervals of this
+	// question; nil without values. For tasks that could stop early, the differences are means of
+	// unbiased estimates.
+	PassRate *Contrast `json:"passRate"`
+	Score    *Contrast `json:"score"`
+}
+
+// LikeAnswer is the answer about tasks like these.
+type LikeAnswer struct {
+	Answer
+	// Clusters counts the clusters of the compared tasks. A task without a cluster is one by
+	// itself.
+	Clusters int `json:"clusters"`
+	// AtLeast is the number of clusters that the test needs at least to show anything.
+	AtLeast int `json:"atLeast"`
+	// TooFew reports whether there are fewer clusters than AtLeast.
+	TooFew bool `json:"tooFew,omitempty"`
+	// TasksNeeded is how many tasks with as many trials would show the observed difference with a
+	// probability of 80 %. It is nil if the difference is shown, and 0 if it is more than 10,000
+	// or cannot be estimated.
+	TasksNeeded *int `json:"tasksNeeded,omitempty"`
+	// Variance splits the variance of the tasks' changes in pass rate; nil if it is unknown or 0.
+	Variance *Variance `json:"variance,omitempty"`
+}
+
+// Variance splits the variance of the changes of tasks.
+type Variance struct {
+	// Between is the variance of the true changes between tasks, Within the part of a task's
+	// observed change that comes from its trials.
+	Between float64 `json:"between"`
+	Within  float64 `json:"within"`
+	// Share is the share of Between in both.
+	Share float64 `json:"share"`
+	// MoreTrials is the share by which the interval would at most narrow with any number of
+	// further trials of the same tasks. Only more tasks narrow it further.
+	MoreTrials float64 `json:"moreTrials"`
+}
+
+// Outcome describes how a suite changed between two runs.
 type Outcome string
 
 // The outcomes of a comparison.
@@ -74,8 +141,8 @@ type Contrast struct {
 	// Difference is Run minus Reference.
 	Difference float64 `json:"difference"`
 	// Interval is the interval of Difference at the confidence of the comparison, see
-	// [stats.Difference]. It applies to these tasks only. It is nil where trials that stopped
-	// early allow no interval.
+	// [stats.Difference]. It applies to these tasks only, except in a [LikeAnswer]. It is nil where
+	// trials that stopped early allow no interval.
 	Interval *Interval `json:"interval"`
 }
 
@@ -93,7 +160,8 @@ type TaskTest struct {
 	// P is two-sided: twice the smaller tail, at most 1. Programs that add the probabilities of
 	// all less likely tables print smaller values for Fisher's test.
 	P float64 `json:"p"`
-	// Corrected is P corrected for the number of tests of all tasks.
+	// Corrected is P corrected for the number of tests of all tasks, and for earlier comparisons
+	// with the same baseline.
 	Corrected float64 `json:"corrected"`
 }
 

@@ -160,9 +160,12 @@ type TaskRef struct {
 	File        string      `json:"file"`
 	Tags        []string    `json:"tags,omitempty"`
 	// Golden reports whether the suite requires that the task never fails.
-	Golden bool     `json:"golden,omitempty"`
-	Groups []string `json:"groups,omitempty"`
-	Trials int      `json:"totalTrials"`
+	Golden bool `json:"golden,omitempty"`
+	// Cluster names the tasks that are not independent of this one, such as the questions about
+	// one document. It is empty for a task by itself, and in older records.
+	Cluster string   `json:"cluster,omitempty"`
+	Groups  []string `json:"groups,omitempty"`
+	Trials  int      `json:"totalTrials"`
 	// First is the number of the first trial. It is 1 unless a single trial was requested.
 	First int `json:"firstTrial"`
 	// TimeoutMS limits one attempt at a trial including graders, in milliseconds. It is absent

@@ -37,8 +37,8 @@ func (p *runPrinter) baseline() {
 		parts += ", " + p.paint(magenta, text.Count(base.Errors, "error", "errors")+" "+Clean(base.Arm.String()))
 	}
 	p.printf("  Each task by itself: %s\n", parts)
-	if text, c := Effect(base); text != "" {
-		p.printf("  All tasks together: %s\n", p.paint(c, text))
+	for _, e := range Effects(base) {
+		p.printf("  %s\n", p.paint(e.colour, e.Text))
 	}
 	if why := ExplainBaseline(base); why != "" {
 		p.printf("  %s.\n", why)
@@ -60,21 +60,53 @@ func ExplainBaseline(base *record.BaselineResult) string {
 	return ""
 }
 
-// Effect states what the comparison with the baseline shows about the skills; empty if it
-// compares no tasks.
-func Effect(base *record.BaselineResult) (text string, c colour) {
-	p := " (p " + figure.P(base.P, 1-stats.DefaultConfidence) + ")"
-	switch base.Outcome {
-	case record.OutcomeBetter:
-		return EffectOf(base.Arm, base.Outcome) + p, green
-	case record.OutcomeWorse:
-		return EffectOf(base.Arm, base.Outcome) + p, red
-	case record.OutcomeSame:
-		return "with the skills and " + Clean(base.Arm.Short()) + ", the results are the same within " + pointsOf(tally.DefaultMargin), 0
-	case record.OutcomeUndecided:
-		return "it is undecided whether " + EffectOf(base.Arm, record.OutcomeBetter) + p + trialsToShow(base.Needed), yellow
+// A BaselineEffect is a sentence about the skills, without its full stop.
+type BaselineEffect struct {
+	Text   string
+	colour colour
+}
+
+// Effects states what the comparison with the baseline shows about the skills, by both questions,
+// that of the verdict first. It is empty if no tasks are compared. Records of earlier versions answer
+// one question.
+func Effects(base *record.BaselineResult) []BaselineEffect {
+	if base.Outcome == "" {
+		return nil
 	}
-	return "", 0
+	these, like := base.TheseTasks, base.TasksLikeThese
+	if these == nil || like == nil {
+		return []BaselineEffect{effect(base, "On "+record.TheseTasks.String()+", ", base.Outcome, base.P, trialsToShow(base.Needed))}
+	}
+	about := func(prefix string, q record.Question) BaselineEffect {
+		if q == record.TasksLikeThese {
+			return effect(base, prefix+q.String()+", ", like.Outcome, like.P, "")
+		}
+		return effect(base, prefix+q.String()+", ", these.Outcome, these.P, trialsToShow(base.Needed))
+	}
+	list := []BaselineEffect{about("Verdict: on ", base.About)}
+	switch {
+	case base.About == record.TasksLikeThese:
+		list = append(list, about("On ", record.TheseTasks))
+	case !like.TooFew:
+		list = append(list, about("On ", record.TasksLikeThese))
+	}
+	for _, t := range LikeTexts(like, base.Pairs) {
+		list = append(list, BaselineEffect{Text: t})
+	}
+	return list
+}
+
+func effect(base *record.BaselineResult, on string, outcome record.Outcome, p float64, more string) BaselineEffect {
+	shown := " (p " + figure.P(p, 1-stats.DefaultConfidence) + ")"
+	switch outcome {
+	case record.OutcomeBetter:
+		return BaselineEffect{on + EffectOf(base.Arm, outcome) + shown, green}
+	case record.OutcomeWorse:
+		return BaselineEffect{on + EffectOf(base.Arm, outcome) + shown, red}
+	case record.OutcomeSame:
+		return BaselineEffect{on + "with the skills and " + Clean(base.Arm.Short()) + ", the results are the same within " + pointsOf(tally.DefaultMargin), 0}
+	}
+	return BaselineEffect{on + "it is undecided whether " + EffectOf(base.Arm, record.OutcomeBetter) + shown + more, yellow}
 }
 
 // EffectOf states that the skills are better or worse than the arm of the baseline.

@@ -17,8 +17,8 @@ func (d *compared) suite() {
 		l := letter(i + 1)
 		s.rows[0] = append(s.rows[0], heads("A → "+l, l+" against A")...)
 	}
-	d.contrastRow(s, "Pass rate", asShare, func(c *compare.RunComparison) *record.Contrast { return c.PassRate })
-	d.contrastRow(s, "Score", asScore, func(c *compare.RunComparison) *record.Contrast { return c.Score })
+	d.answerRows(s, "Pass rate", asShare, func(a *record.Answer) *record.Contrast { return a.PassRate })
+	d.answerRows(s, "Score", asScore, func(a *record.Answer) *record.Contrast { return a.Score })
 	d.contrastRow(s, "Tools", asScore, func(c *compare.RunComparison) *record.Contrast {
 		if c.Tools == nil {
 			return nil
@@ -61,6 +61,18 @@ var (
 	asShare = contrastForm{figure.Percent, figure.Points, " points", figure.PointsInterval}
 	asScore = contrastForm{func(s float64) string { return figure.Score(s) }, figure.Difference, "", figure.DifferenceInterval}
 )
+
+// answerRows adds a row for each question that has an interval.
+func (d *compared) answerRows(s *section, name string, as contrastForm, of func(*record.Answer) *record.Contrast) {
+	d.contrastRow(s, name+", "+record.TheseTasks.String(), as, func(c *compare.RunComparison) *record.Contrast { return of(&c.TheseTasks) })
+	d.contrastRow(s, name+", "+record.TasksLikeThese.String(), as, func(c *compare.RunComparison) *record.Contrast {
+		x := of(&c.TasksLikeThese.Answer)
+		if x == nil || x.Interval == nil {
+			return nil
+		}
+		return x
+	})
+}
 
 // contrastRow adds a row, unless no run has the number. The reference numbers cover the compared
 // tasks, and can therefore differ from run to run.
@@ -110,26 +122,94 @@ func times(r *compare.Ratio) string {
 	return figure.Ratio(*r.Ratio) + bounds(r.Interval, figure.RatioInterval)
 }
 
-// outcome adds the conclusions about the suite and the verdicts of its tasks.
+// outcome adds the answers to both questions, that of the verdict first, and the verdicts of the
+// tasks.
 func (d *compared) outcome(s *section, i int) {
 	c, l := &d.Comparisons[i], letter(i+1)
-	p := plain(fmt.Sprintf(" (p %s)", d.p(c.P)))
-	all := "All tasks together: "
-	switch c.Outcome {
-	case record.OutcomeBetter:
-		s.line(plain(all), item{text: l + " is better than A", colour: green}, p, plain(WhyNoTask(c)))
-	case record.OutcomeWorse:
-		s.line(plain(all), item{text: l + " is worse than A", colour: red}, p, plain(WhyNoTask(c)))
-	case record.OutcomeSame:
-		s.line(plain(fmt.Sprintf("%s%s is the same as A within %s", all, l, pointsOf(d.Margin))))
-	default:
-		s.line(plain(all), item{text: fmt.Sprintf("it is undecided whether %s differs from A", l), colour: yellow}, p)
+	if c.Active {
+		s.line(item{text: "No verdict: a run is still active", colour: yellow})
+	} else {
+		d.answers(s, c, l)
 	}
 	if v := c.Verdicts; v.Lost+v.Won > 0 {
 		s.line(plain(fmt.Sprintf("By verdict, %s only in A and %d only in %s (p %s)",
 			text.Count(v.Lost, "task passed", "tasks passed"), v.Won, l, d.p(v.P))))
 	}
 }
+
+// answers adds the answers to both questions.
+func (d *compared) answers(s *section, c *compare.RunComparison, l string) {
+	these, like := &c.TheseTasks, &c.TasksLikeThese.Answer
+	verdict, other, question := like, these, record.TheseTasks
+	if c.About != record.TasksLikeThese {
+		verdict, other, question = these, like, record.TasksLikeThese
+	}
+	s.line(append(append([]item{plain("Verdict: on " + c.About.String() + ", ")}, d.answer(verdict, l)...), plain(WhyNoTask(c)))...)
+	if question == record.TheseTasks || !c.TasksLikeThese.TooFew {
+		s.line(append([]item{plain("On " + question.String() + ", ")}, d.answer(other, l)...)...)
+	}
+	for _, t := range LikeTexts(&c.TasksLikeThese, c.Compared) {
+		s.line(plain(t))
+	}
+}
+
+// answer states the answer to one question.
+func (d *compared) answer(a *record.Answer, l string) []item {
+	p := plain(fmt.Sprintf(" (p %s)", d.p(a.P)))
+	switch a.Outcome {
+	case record.OutcomeBetter:
+		return []item{{text: l + " is better than A", colour: green}, p}
+	case record.OutcomeWorse:
+		return []item{{text: l + " is worse than A", colour: red}, p}
+	case record.OutcomeSame:
+		return []item{plain(fmt.Sprintf("%s is the same as A within %s", l, pointsOf(d.Margin)))}
+	}
+	return []item{{text: fmt.Sprintf("it is undecided whether %s differs from A", l), colour: yellow}, p}
+}
+
+// LikeTexts states what limits the answer about tasks like these, and what would help: more tasks,
+// or more trials. tasks is the number of compared tasks.
+func LikeTexts(a *record.LikeAnswer, tasks int) (lines []string) {
+	if tasks == 0 {
+		return nil
+	}
+	unit := text.Count(a.Clusters, "task", "tasks")
+	if a.Clusters != tasks {
+		unit = text.Count(a.Clusters, "cluster of tasks", "clusters of tasks")
+	}
+	enough := ""
+	if n := a.TasksNeeded; n != nil && *n > 0 {
+		enough = fmt.Sprintf("%d tasks would show such a difference in 4 of 5 runs", *n)
+	}
+	if a.TooFew {
+		line := unit + " cannot answer for tasks like these, which takes at least " + fmt.Sprint(a.AtLeast)
+		if enough != "" {
+			line += "; " + enough
+		}
+		return []string{line}
+	}
+	v := a.Variance
+	if v == nil {
+		if enough != "" {
+			return []string{"About tasks like these, " + enough}
+		}
+		return nil
+	}
+	line := fmt.Sprintf("Between tasks: %s of the variance of the changes; ", figure.Percent(v.Share))
+	if v.Share >= moreTasks {
+		line += "more tasks help more than more trials, which would narrow the interval by at most " + figure.Percent(v.MoreTrials)
+	} else {
+		line += "more trials of these tasks would help as well, and narrow the interval by up to " + figure.Percent(v.MoreTrials)
+	}
+	if enough != "" {
+		line += "; " + enough
+	}
+	return []string{line}
+}
+
+// moreTasks is the share of the variance between tasks from which more tasks are recommended: then
+// even any number of trials would narrow the interval by less than 30 %.
+const moreTasks = 0.5
 
 // WhyNoTask explains an outcome of the suite that no single task shows, as the end of a sentence.
 // It is empty for other outcomes.

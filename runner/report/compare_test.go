@@ -49,7 +49,7 @@ func exampleComparison() *compare.Comparison {
 		},
 		Differences: []compare.Difference{{What: "model", Reference: "gpt-4o", Run: "gpt-5"}, {What: "agent", Run: "opencode"}},
 		Notes: []compare.ComparisonNote{
-			{Run: "20261121-101500-def", Text: "is still running: only its ended tasks are compared"},
+			{Run: "20261121-101500-def", Text: "was regraded or reviewed: its verdicts may come from different graders than in the run"},
 			{Text: "baselines and trigger tests are not compared"},
 		},
 		Tasks: []compare.TaskComparison{
@@ -72,6 +72,17 @@ func exampleComparison() *compare.Comparison {
 		},
 		OnlyReference: []string{"gone"}, OnlyRun: []string{"fresh", "freshest"},
 	}}
+	x := &c.Comparisons[0]
+	x.About = record.TasksLikeThese
+	x.TasksLikeThese = record.LikeAnswer{
+		Answer: record.Answer{Outcome: x.Outcome, P: x.P, PassRate: x.PassRate, Score: x.Score}, Clusters: 7, AtLeast: 6,
+		Variance: &record.Variance{Between: 0.03, Within: 0.01, Share: 0.75, MoreTrials: 0.134},
+	}
+	narrow := func(c record.Contrast) *record.Contrast {
+		c.Interval = &record.Interval{Low: c.Difference - 0.1, High: c.Difference + 0.1}
+		return &c
+	}
+	x.TheseTasks = record.Answer{Outcome: x.Outcome, P: 0.003, PassRate: narrow(contrast(0.8, 0.6)), Score: narrow(contrast(0.9, 0.7))}
 	return c
 }
 
@@ -82,7 +93,15 @@ func manyRuns() *compare.Comparison {
 		x := c.Comparisons[0]
 		x.Run, x.Outcome, x.Notes, x.Differences = c.Runs[1].RunID+letter(i), outcome, nil, nil
 		x.Tasks = x.Tasks[:4]
-		x.CostUSD, x.Score = nil, nil
+		x.CostUSD, x.Score, x.TheseTasks.Score, x.TasksLikeThese.Score = nil, nil, nil, nil
+		x.TheseTasks.Outcome = outcome
+		x.TasksLikeThese.Outcome = outcome
+		if outcome == record.OutcomeBetter { // too few tasks for the other question
+			needed := 24
+			x.About = record.TheseTasks
+			x.TasksLikeThese.Outcome, x.TasksLikeThese.P, x.TasksLikeThese.TooFew = record.OutcomeUndecided, 1, true
+			x.TasksLikeThese.Clusters, x.TasksLikeThese.TasksNeeded = 4, &needed
+		}
 		r := c.Runs[1]
 		r.Name = x.Run
 		c.Runs, c.Comparisons = append(c.Runs, r), append(c.Comparisons, x)
@@ -158,7 +177,7 @@ func TestComparisonExplainsIntervals(t *testing.T) {
 	dir := t.TempDir()
 	passing := func(n int) record.Handle {
 		return runnertest.RecordRun(t, dir, suite, func(_ context.Context, t *executor.Trial) (string, error) {
-			if t.Task.ID == "a" && t.Num > n {
+			if t.Task.ID == "a" && t.Num > n || t.Task.ID == "b" && t.Num > 3 {
 				return "bad", nil
 			}
 			return "good", nil

@@ -372,8 +372,8 @@ func (m *markdown) baseline() {
 		text += fmt.Sprintf("; with skills %s, %s %s: %s points%s", figure.Percent(g.With),
 			base.Arm.Short(), figure.Percent(g.Without), figure.Points(g.Gain), bounds(g.Interval, figure.PointsInterval))
 	}
-	if effect, _ := Effect(base); effect != "" {
-		text += ". All tasks together: " + effect
+	for _, e := range Effects(base) {
+		text += ". " + e.Text
 	}
 	if why := ExplainBaseline(base); why != "" {
 		text += ". " + why

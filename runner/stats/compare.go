@@ -46,15 +46,13 @@ const slack = 1e-9
 
 // Reach returns the probability that the test gives a p-value of at most p if nothing has
 // changed. It is at most p, and 0 below the least possible p-value: a test of two trials cannot
-// raise an alarm at 5 %, neither a false nor a true one.
+// raise an alarm at 5 %, neither a false nor a true one. For a test of [Exact.Weighted] it is that
+// probability divided by the weight, so that [Holm] leaves it only its share of the level.
 func (e Exact) Reach(p float64) float64 {
 	p *= 1 + slack
 	if e.steps == nil {
 		if p < e.least {
 			return 0
-		}
-		if e.weight > 0 {
-			p *= e.weight
 		}
 		return min(p, 1)
 	}
@@ -66,6 +64,9 @@ func (e Exact) Reach(p float64) float64 {
 	})
 	if i == 0 {
 		return 0
+	}
+	if e.weight > 0 {
+		return min(e.steps[i-1].chance/e.weight, 1)
 	}
 	return e.steps[i-1].chance
 }

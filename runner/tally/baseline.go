@@ -15,7 +15,7 @@ type comparison struct {
 }
 
 type pairTally struct {
-	id            string
+	id, cluster   string
 	cell          *record.Cell
 	with, without sideTally
 }
@@ -37,7 +37,7 @@ func newComparison(rec *record.Run) *comparison {
 			if c == nil {
 				c = &comparison{of: make([]int, len(rec.Tasks))}
 			}
-			c.pairs = append(c.pairs, pairTally{id: t.Of, cell: t.Cell})
+			c.pairs = append(c.pairs, pairTally{id: t.Of, cluster: t.Cluster, cell: t.Cell})
 			c.of[i] = len(c.pairs)
 			pairs[t.Of] = len(c.pairs)
 		case t.Role == record.RoleTask && c != nil:
@@ -143,6 +143,7 @@ func compareSides(r *record.BaselineResult, pairs []pairTally, cell *record.Cell
 		}
 		t := &ComparedTask{
 			A: p.without.TaskSide, B: p.with.TaskSide,
+			Cluster:           p.cluster,
 			ScoresInformative: AreScoresInformative(p.without.TaskSide, p.with.TaskSide),
 		}
 		tasks = append(tasks, t)
@@ -153,7 +154,7 @@ func compareSides(r *record.BaselineResult, pairs []pairTally, cell *record.Cell
 		}
 	}
 	suite := NewComparedSuite(slices.DeleteFunc(slices.Clone(tasks), func(t *ComparedTask) bool { return t == nil }), confidence)
-	Correct(suite)
+	Correct(confidence, "", suite)
 	for i, t := range tasks {
 		if t != nil {
 			r.Tasks[i].Class, _, _ = t.Classify(confidence, DefaultMargin)
@@ -166,21 +167,19 @@ func compareSides(r *record.BaselineResult, pairs []pairTally, cell *record.Cell
 	if r.Pairs == 0 {
 		return
 	}
-	r.Outcome, r.P = suite.Outcome(confidence)
-	if r.Outcome != record.OutcomeUndecided {
-		return
+	these, like := suite.Answers(contrastOf(r.PassRate), contrastOf(r.Score), confidence, DefaultMargin)
+	verdict := suite.Verdict(these, like)
+	r.About, r.Outcome, r.P, r.TheseTasks, r.TasksLikeThese = suite.About, verdict.Outcome, verdict.P, &these, &like
+	r.PassRate, r.Score = withInterval(r.PassRate, verdict.PassRate), withInterval(r.Score, verdict.Score)
+	if these.Outcome == record.OutcomeUndecided {
+		r.Needed = suite.needed(r.PassRate.Gain, confidence)
 	}
-	if isWithin(r.PassRate) && (!suite.Informative() || r.Score != nil && isWithin(r.Score)) {
-		r.Outcome = record.OutcomeSame
-		return
-	}
-	r.Needed = suite.needed(r.PassRate.Gain, confidence)
 }
 
 // OutcomesTogether returns the outcomes of suites that decide together, such as those of one
 // command. A suite is worse only if its p-value is low enough after [stats.Holm] corrected it for
 // the number of measured suites; otherwise it is undecided. If no skill has an effect, some suite
-// is worse with a probability of at most 2.5 %, whatever their number is. Other outcomes do not
+// is worse with a probability of at most 2.5 %, whatever their number is. Each is corrected for the question of its verdict. Other outcomes do not
 // change: a command that requires all suites to be better needs no correction, because each of
 // them must pass its own test. nil results are suites without a baseline; their outcome is empty.
 func OutcomesTogether(results []*record.BaselineResult) []record.Outcome {
@@ -208,9 +207,22 @@ func OutcomesTogether(results []*record.BaselineResult) []record.Outcome {
 	return outcomes
 }
 
-// isWithin reports whether a gain or loss beyond the margin is ruled out.
-func isWithin(g *record.Gain) bool {
-	return Within(record.Contrast{Interval: g.Interval}, DefaultMargin)
+// contrastOf returns a gain as a contrast, with the baseline as the reference.
+func contrastOf(g *record.Gain) *record.Contrast {
+	if g == nil {
+		return nil
+	}
+	return &record.Contrast{Reference: g.Without, Run: g.With, Difference: g.Gain, Interval: g.Interval}
+}
+
+// withInterval returns a gain with the interval of the contrast.
+func withInterval(g *record.Gain, c *record.Contrast) *record.Gain {
+	if g == nil || c == nil {
+		return g
+	}
+	x := *g
+	x.Interval = c.Interval
+	return &x
 }
 
 // gains collects a number of all pairs.

@@ -60,6 +60,8 @@ type ComparedTask struct {
 	Pairs record.Pairs // of trials with the same number; zero where these are unrelated
 	// ScoresInformative reports whether scores carry more information than verdicts
 	ScoresInformative bool
+	// Cluster names the tasks that are not independent of this one; empty means none.
+	Cluster string
 	// SameRule reports whether the same rule could stop the trials of both sides early.
 	SameRule bool
 

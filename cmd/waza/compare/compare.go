@@ -23,6 +23,7 @@ import (
 	"waza/cmd/waza/state"
 	"waza/cmd/waza/terminal"
 	"waza/eval/files"
+	"waza/runner/baselines"
 	"waza/runner/catalog"
 	"waza/runner/compare"
 	"waza/runner/record"
@@ -58,13 +59,19 @@ type Options struct {
 }
 
 const description = `The first run is the reference. waza compares each further run with it, task by task. A
-task improved or regressed if an exact test shows it, and a run is better or worse if a
-test of all tasks together shows it. If nothing changed, at most 1 in 20 commands reports
-anything, however many runs it compares (--confidence). A task is unchanged if the test
+task improved or regressed if an exact test shows it. If nothing changed, at most 1 in 20
+commands calls any task changed, however many runs it compares (--confidence). A task is unchanged if the test
 rules out a difference beyond the margin. It shows no difference if both runs agree but could
 still differ by more. Otherwise it is undecided, and the table estimates how many more
 trials would decide. Trials with errors are ignored, because they are not failures. Tasks
 with trials that wait for review are not compared.
+
+waza answers two questions about all tasks together. On these tasks: did anything change on
+exactly this suite? On tasks like these: would the next tasks of this kind change, too,
+although some get better and others worse? The verdict answers the second, or the first if
+there are too few tasks for the second, or with --about these-tasks. If nothing changed, at
+most 1 in 20 commands has a verdict of better or worse. Each further comparison with the
+same baseline needs stronger evidence, so that this holds for all of them together.
 
 RUN is an id or a prefix of one, latest, or latest~1 for the previous run of the same
 suite. "latest~1 latest", the default, compares each suite of this project with its own
@@ -72,7 +79,8 @@ previous run, and corrects for all of them. FILE is the output of waza run --out
 results.json of microsoft/waza. For a single run with a matrix, each cell is compared
 with the first cell. A single run without one is compared with the previous run.
 
---fail-on uses these tests. With up to three trials, no test of a single task can show
+--fail-on uses these tests and the question of the verdict. If nothing changed, it fails in
+at most 1 in 20 commands. With up to three trials, no test of a single task can show
 even that everything fails now. Therefore a task that passed all trials of the reference
 and none of the run fails, too. That is a rule and not a significance result: with one
 trial each, chance causes it in up to 25 % of comparisons of a task, with five in 0.1 %.
@@ -140,6 +148,11 @@ func Command(o Options) *cli.Command {
 				Name: "task", Aliases: []string{"t"}, Usage: "only tasks whose id or name matches `GLOB`; repeatable",
 				DefaultText: "all",
 			},
+			&cli.StringFlag{
+				Name:        "about",
+				Usage:       "`QUESTION` of the verdict and of --fail-on: these-tasks or tasks-like-these",
+				DefaultText: "tasks-like-these, with too few tasks these-tasks",
+			},
 			&cli.Float64Flag{
 				Name:        "confidence",
 				Usage:       "report a task as improved or regressed by chance in at most 1 - `SHARE` of comparisons",
@@ -173,6 +186,7 @@ func (o Options) run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	options.Ledger = baselines.In(rn.Catalog().StateDir())
 	ctx, stop := interrupt.Context(c.Context)
 	defer stop()
 	result, err := compare.CompareSuites(ctx, suites, options)
@@ -246,7 +260,12 @@ func optionsOf(c *cli.Context) (o compare.Options, err error) {
 	if c.Bool("bisect") && !c.IsSet("fail-on") {
 		return o, exit.Usagef("for example --fail-on regression", "--bisect requires --fail-on, which finds bad commits")
 	}
+	about, err := aboutOf(c)
+	if err != nil {
+		return o, err
+	}
 	o = compare.Options{
+		About:      about,
 		Confidence: c.Float64("confidence"), Margin: c.Float64("margin"), Tasks: c.StringSlice("task"),
 		AcceptDamaged: c.Bool("accept-damaged"),
 	}
@@ -264,6 +283,26 @@ func optionsOf(c *cli.Context) (o compare.Options, err error) {
 	}
 	o.Policies, err = policiesOf(c)
 	return o, err
+}
+
+// About returns the values of --about.
+func About() []string {
+	var names []string
+	for _, q := range record.Questions() {
+		names = append(names, strings.ReplaceAll(string(q), "_", "-"))
+	}
+	return names
+}
+
+// aboutOf returns the question of the verdict; empty if the number of tasks decides.
+func aboutOf(c *cli.Context) (record.Question, error) {
+	if !c.IsSet("about") {
+		return "", nil
+	}
+	if err := flags.OneOf("about", c.String("about"), About()...); err != nil {
+		return "", err
+	}
+	return record.Question(strings.ReplaceAll(c.String("about"), "-", "_")), nil
 }
 
 // policiesOf returns the requested policies, or nil.

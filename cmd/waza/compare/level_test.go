@@ -48,14 +48,14 @@ func equalRuns(t *testing.T, rng *rand.Rand, n int) []compare.Source {
 	return sources
 }
 
-// One command compares 12 equal cells. It reports a change in at most 5 % of cases, and its exit
-// code is 1 in at most 5 %. Each comparison keeps that level by itself as well, but the 11
+// One command compares 12 equal cells. It calls a task changed in at most 5 % of cases, has a verdict
+// of better or worse in at most 5 %, and its exit code is 1 in at most 5 %. Each comparison keeps that level by itself as well, but the 11
 // comparisons of a command would exceed it.
 func TestLevelOfACommand(t *testing.T) {
 	t.Parallel()
 	const commands, most = 25, 4 // at the level, 1.25 are expected, and 5 or more have a chance of 0.7 %
 	rng := rand.New(rand.NewPCG(12, 7))
-	alarms, failed, apart := 0, 0, 0
+	alarms, verdicts, failed, apart := 0, 0, 0, 0
 	for range commands {
 		sources := equalRuns(t, rng, 12)
 		c, err := compare.Compare(t.Context(), sources, compare.Options{})
@@ -64,20 +64,24 @@ func TestLevelOfACommand(t *testing.T) {
 		if c.Changes() > 0 {
 			alarms++
 		}
+		if c.Verdicts() > 0 {
+			verdicts++
+		}
 		if code(c, failOnRegression) == exit.Failed {
-			require.NotZero(t, c.Changes())
+			require.NotZero(t, c.Changes()+c.Verdicts())
 			failed++
 		}
 		for i := range c.Comparisons {
 			own, err := compare.Compare(t.Context(), []compare.Source{sources[0], sources[i+1]}, compare.Options{})
 			require.NoError(t, err)
-			if own.Changes() > 0 {
+			if own.Changes()+own.Verdicts() > 0 {
 				apart++
 				break
 			}
 		}
 	}
 	require.LessOrEqual(t, alarms, most)
+	require.LessOrEqual(t, verdicts, most)
 	require.LessOrEqual(t, failed, most)
 	require.Greater(t, apart, most, "tests of single comparisons do not keep the level of the command")
 }

@@ -84,6 +84,8 @@ func valuesOf(f cli.Flag, arguments []string) []string {
 			return runflags.FailOnValues()
 		}
 		return compare.FailOn()
+	case "about":
+		return compare.About()
 	case "undecided":
 		return runflags.Undecided()
 	case "on-new-tasks", "on-removed-tasks", "on-collapsed-tasks":

@@ -121,19 +121,23 @@ func (s SuiteBaseline) code(undecided string, outcome record.Outcome, suites int
 	if arm.HasSkills() {
 		flag = "--against"
 	}
-	what := "the comparison with the baseline does not show that " + report.EffectOf(arm, record.OutcomeBetter)
+	on := ""
+	if s.Result.About != "" {
+		on = " on " + s.Result.About.String()
+	}
+	what := "the comparison with the baseline does not show that " + report.EffectOf(arm, record.OutcomeBetter) + on
 	switch {
 	case outcome == record.OutcomeBetter:
 		return s.Code, ""
 	case outcome == record.OutcomeWorse:
-		return exit.Failed, flag + " fails because " + report.EffectOf(arm, record.OutcomeWorse)
+		return exit.Failed, flag + " fails because " + report.EffectOf(arm, record.OutcomeWorse) + on
 	case !s.Result.Measured:
 		what = "the baseline was not measured"
 	case outcome == record.OutcomeSame:
 		what = "the skills make no difference beyond the margin"
 	case s.Result.Outcome == record.OutcomeWorse:
 		what = fmt.Sprintf("this suite alone shows that %s (p %s), because with %d suites in a command that can be chance",
-			report.EffectOf(arm, record.OutcomeWorse), figure.P(s.Result.P), suites)
+			report.EffectOf(arm, record.OutcomeWorse)+on, figure.P(s.Result.P), suites)
 	}
 	if undecided == undecidedFail {
 		return exit.Failed, flag + " fails because " + what + " (--undecided fail)"

@@ -51,6 +51,7 @@ type task struct {
 	Description string   `json:"description,omitempty"`
 	Tags        []string `json:"tags"`
 	Golden      bool     `json:"golden,omitempty"`
+	Cluster     string   `json:"cluster,omitempty"`
 	File        string   `json:"file"`
 	Line        int      `json:"line,omitempty"`
 	Trials      int      `json:"trials"`
@@ -203,7 +204,7 @@ func (l *listing) addTask(t *plan.Task) {
 		return
 	}
 	info := task{
-		ID: t.Task.ID, Name: t.Task.Name, Description: t.Description, Tags: output.NonNil(t.Tags), Golden: t.Golden,
+		ID: t.Task.ID, Name: t.Task.Name, Description: t.Description, Tags: output.NonNil(t.Tags), Golden: t.Golden, Cluster: t.Cluster,
 		File: t.RelFile, Line: t.Line,
 		Trials: t.Trials, Timeout: t.Timeout.Seconds(), Graders: []string{},
 	}

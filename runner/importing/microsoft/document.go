@@ -98,6 +98,7 @@ type task struct {
 	Group       string `json:"group"`
 	Status      string `json:"status"`
 	Golden      bool   `json:"golden"`
+	Cluster     string `json:"cluster"`
 
 	numbers         []int // of its runs
 	passed, counted int
@@ -139,7 +140,7 @@ func (t *task) number(place int) int {
 // ref returns the task of a run. The file does not contain the required share of passed trials.
 // If the task passed although some trials did not, ref uses the share that passed.
 func (t *task) ref() record.TaskRef {
-	ref := record.TaskRef{ID: t.TestID, Name: t.DisplayName, Trials: max(1, len(t.numbers)), First: 1, Golden: t.Golden}
+	ref := record.TaskRef{ID: t.TestID, Name: t.DisplayName, Trials: max(1, len(t.numbers)), First: 1, Golden: t.Golden, Cluster: t.Cluster}
 	ref.Name = cmp.Or(ref.Name, ref.ID)
 	if t.Group != "" {
 		ref.Groups = []string{t.Group}

@@ -19,7 +19,7 @@ import (
 const most = 50
 
 // Write writes an annotation for each broken policy, each regressed task and each run that is
-// worse overall, a notice that sums up each comparison, and one for each of its limits. Tasks that
+// worse by the question of its verdict, a notice that sums up each comparison, and one for each of its limits. Tasks that
 // passed always before and never now have one, too. Regressions are errors if strict is
 // set, and warnings otherwise. Texts of suites are escaped.
 func Write(w io.Writer, c *compare.Comparison, strict bool) error {
@@ -79,11 +79,35 @@ func (a *writer) comparison(c *compare.RunComparison, level string, confidence f
 		}
 	}
 	if c.Outcome == record.OutcomeWorse {
-		a.add(level, "worse", fmt.Sprintf("run %s is worse than the reference (p %s)", c.Run, figure.P(c.P, 1-confidence))+report.WhyNoTask(c))
+		a.add(level, "worse", fmt.Sprintf("on %s, run %s is worse than the reference (p %s)", c.About, c.Run,
+			figure.P(c.P, 1-confidence))+report.WhyNoTask(c))
 	}
 	a.add("notice", "compared", fmt.Sprintf("%d regressed, %d improved, %d unchanged, %d without a difference, %d "+
 		"undecided of %s, each by itself",
 		c.Regressed, c.Improved, c.Unchanged, c.NoDifference, c.Undecided, text.Count(c.Compared, "task", "tasks")))
+	if !c.Active {
+		a.add("notice", "verdict", fmt.Sprintf("about %s: %s; about %s: %s", c.About, answerText(c, c.About, confidence),
+			other(c.About), answerText(c, other(c.About), confidence)))
+	}
+}
+
+func other(q record.Question) record.Question {
+	if q == record.TheseTasks {
+		return record.TasksLikeThese
+	}
+	return record.TheseTasks
+}
+
+// answerText returns the answer to a question in a few words.
+func answerText(c *compare.RunComparison, q record.Question, confidence float64) string {
+	answer := c.TheseTasks
+	if q == record.TasksLikeThese {
+		if like := &c.TasksLikeThese; like.TooFew {
+			return fmt.Sprintf("too few tasks, at least %d are needed", like.AtLeast)
+		}
+		answer = c.TasksLikeThese.Answer
+	}
+	return fmt.Sprintf("%s (p %s)", answer.Outcome, figure.P(answer.P, 1-confidence))
 }
 
 // collapsed adds the tasks that passed always before and never now, in too few trials for a test.

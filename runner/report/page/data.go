@@ -203,8 +203,8 @@ func pageOf(rec *record.Run, p record.Progress) htmlPage {
 // conclude adds the sentences about a summary.
 func (page *htmlPage) conclude(s *record.Summary) {
 	if b := s.Baseline; b != nil && b.Measured {
-		if effect, _ := report.Effect(b); effect != "" {
-			page.Baseline = append(page.Baseline, "All tasks together: "+effect)
+		for _, e := range report.Effects(b) {
+			page.Baseline = append(page.Baseline, e.Text)
 		}
 		if why := report.ExplainBaseline(b); why != "" {
 			page.Baseline = append(page.Baseline, why)

@@ -385,7 +385,7 @@ func TestHTMLStatesConclusions(t *testing.T) {
 	conclude(c.Now.Summary)
 	p, _ := pageOfHandle(t, c, Options{})
 	require.Equal(t, []any{
-		"All tasks together: it is undecided whether the skills help (p 0.300); 12 more trials of each task would " +
+		"On these tasks, it is undecided whether the skills help (p 0.300); 12 more trials of each task would " +
 			"show such a difference in 4 of 5 runs",
 		compare.NoContradiction,
 	}, p.data.Run["baseline"])

@@ -180,7 +180,7 @@ func (r *results) startTask() error {
 		r.out.WriteByte(',')
 	}
 	r.comma = true
-	head := resultsTask{TestID: t.ID, DisplayName: t.Name, Golden: t.Golden, Status: "skipped"}
+	head := resultsTask{TestID: t.ID, DisplayName: t.Name, Golden: t.Golden, Cluster: t.Cluster, Status: "skipped"}
 	if t.Name == "" {
 		head.DisplayName = t.ID
 	}

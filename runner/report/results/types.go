@@ -100,6 +100,7 @@ type resultsTask struct {
 	DisplayName string `json:"display_name"`
 	Group       string `json:"group,omitempty"`
 	Golden      bool   `json:"golden,omitempty"`
+	Cluster     string `json:"cluster,omitempty"` // only waza has it
 	Status      string `json:"status"`
 }
 

@@ -670,7 +670,7 @@ const scenarios = {
     const measures = await v.text('#measures');
     for (const want of [
       'Over 1 task, each by itself: 0 improved',
-      'All tasks together: it is undecided whether the skills help (p 0.300); 12 more trials of each task would show such a difference in 4 of 5 runs.',
+      'On these tasks, it is undecided whether the skills help (p 0.300); 12 more trials of each task would show such a difference in 4 of 5 runs.',
       'An interval that excludes 0 beside "undecided" is no contradiction',
     ]) {
       assert.ok(measures.includes(want), `${want} in ${measures}`);

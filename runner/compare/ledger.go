@@ -1,0 +1,90 @@
+package compare
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"slices"
+
+	"waza/runner/baselines"
+)
+
+// A Ledger counts how often each baseline was compared.
+type Ledger interface {
+	// Ask counts a question with a baseline once, and returns its place, from 1 on. The same
+	// question keeps its place. With an error, the place is the best that is known.
+	Ask(baseline, question string) (place int, err error)
+}
+
+// ask counts the comparisons of a suite, which are one question, and returns their place. It is nil
+// if nobody counts them, or if there is nothing to test. Runs that are still active are not part of
+// the question, because they get no verdict.
+func ask(o Options, pairings []*pairing) *Place {
+	if o.Ledger == nil {
+		return nil
+	}
+	var own []*pairing
+	for _, p := range pairings {
+		if len(p.pairs) > 0 && !p.active() {
+			own = append(own, p)
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	place, err := o.Ledger.Ask(own[0].ref.key(), question(own))
+	p := &Place{Place: place, Weight: baselines.Weight(place)}
+	if err != nil {
+		p.Error = err.Error()
+	}
+	return p
+}
+
+// key identifies a run or a cell by its name, and a result in a file by its content.
+func (s *side) key() string {
+	if s.head.File == "" {
+		return s.head.Name
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q\n", s.head.Name, s.head.Suite.Name)
+	for _, t := range s.tasks {
+		fmt.Fprintf(h, "%q", t.id)
+		t.digest(h)
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// question identifies the counted trials of the compared tasks. The order of runs does not matter.
+func question(pairings []*pairing) string {
+	var runs []string
+	for _, p := range pairings {
+		h := sha256.New()
+		for _, t := range p.pairs {
+			fmt.Fprintf(h, "%q", t.ref.id)
+			t.ref.digest(h)
+			t.run.digest(h)
+		}
+		runs = append(runs, p.run.key()+" "+hex.EncodeToString(h.Sum(nil)))
+	}
+	slices.Sort(runs)
+	h := sha256.New()
+	for _, r := range runs {
+		fmt.Fprintln(h, r)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// digest adds the counted trials of the task to a hash.
+func (t *sideTask) digest(h hash.Hash) {
+	fmt.Fprintf(h, " %d", len(t.trials))
+	for _, x := range t.trials {
+		fmt.Fprintf(h, " %d %t", x.num, x.passed)
+	}
+	for _, scores := range [][]float64{t.passed, t.other} {
+		sorted := slices.Clone(scores)
+		slices.Sort(sorted)
+		fmt.Fprintf(h, " %v", sorted)
+	}
+	fmt.Fprintln(h)
+}
