@@ -309,6 +309,7 @@ func (p *pairing) compare() *RunComparison {
 		p.result.Add(t.result.Class)
 		p.result.Tasks = append(p.result.Tasks, t.result)
 	}
+	p.shrink()
 	p.suite()
 	p.differences()
 	p.result.Notes = append(p.result.Notes, (&remarks{pairing: p}).all()...)

@@ -302,6 +302,9 @@ func (d *compared) pairCells(t *compare.TaskComparison) []item {
 		plain(figure.Points(t.PassRate.Difference) + bounds(t.PassRate.Interval, figure.PointsInterval)),
 		plain("–"), plain(d.p(t.P)), plain(needed(t.Needed)),
 	}
+	if t.Shrunken != nil {
+		cells[3].text += ", shrunken " + figure.Points(*t.Shrunken)
+	}
 	if t.Score != nil {
 		cells[4] = plain(figure.Score(t.Score.Reference) + " → " + figure.Score(t.Score.Run))
 	}
