@@ -35,7 +35,8 @@ func (m *Meter) Requests() *record.Requests {
 	if r == (record.Requests{}) {
 		return nil
 	}
-	return &r
+	counted := r // so that attempts without requests need no memory
+	return &counted
 }
 
 // Answer counts a request with the status of its response; 0 means that no

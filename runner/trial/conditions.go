@@ -44,7 +44,8 @@ func conditions(before, after machine.Sample, waited time.Duration, requests *re
 	if c == (record.Conditions{}) {
 		return nil
 	}
-	return &c
+	known := c // so that attempts of which nothing is known need no memory
+	return &known
 }
 
 // shareOf returns how much of a span some program waited; nil if it is unknown.
