@@ -33,7 +33,9 @@ func TestCompareAnswersTwoQuestions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	rate := func(better int) func(task string) float64 {
-		return func(task string) float64 { return map[bool]float64{true: 1, false: 0}[task < fmt.Sprintf("t%02d", better)] }
+		return func(task string) float64 {
+			return map[bool]float64{true: 1, false: 0}[task < fmt.Sprintf("t%02d", better)]
+		}
 	}
 	a := runnertest.RecordRun(t, dir, comparedSuite(), seeded(1, rate(0)))
 	few := runnertest.RecordRun(t, dir, comparedSuite(), seeded(1, rate(4)))

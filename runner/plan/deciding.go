@@ -206,7 +206,7 @@ func (d *draft) pairTasks() error {
 	if q.Batch == 0 {
 		q.Batch = min(max(leastBatch, (d.Config.ActualWorkers+1)/2), pairs)
 	}
-	d.question = &record.Question{
+	d.question = &record.DecideQuestion{
 		A: q.A, B: q.B, BetterBy: q.BetterBy, Risk: q.Risk, Batch: q.Batch, Seed: stats.DefaultSeed, MaxCost: q.MaxCost, MaxTrials: q.MaxTrials,
 	}
 	if q.Baseline() {

@@ -106,8 +106,8 @@ type Plan struct {
 	sameSkills bool
 	// baselines and triggers are the reasons why they are missing; empty otherwise.
 	baselines, triggers string
-	benchmark           *record.BenchmarkRef // nil for other kinds of suites
-	question            *record.Question     // nil unless the run decides one
+	benchmark           *record.BenchmarkRef   // nil for other kinds of suites
+	question            *record.DecideQuestion // nil unless the run decides one
 
 	needs *needs
 }

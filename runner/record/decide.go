@@ -43,8 +43,8 @@ const DefaultRisk = 0.05
 // Baseline reports whether side A is the baseline of side B.
 func (d *DecideRequest) Baseline() bool { return d.B == SideFiles }
 
-// Question is the question that a run decides.
-type Question struct {
+// DecideQuestion is the question that a run decides.
+type DecideQuestion struct {
 	// A and B are the names of the sides, as people read them.
 	A string `json:"a"`
 	B string `json:"b"`
@@ -83,7 +83,7 @@ const (
 
 // Decision is what the pairs of a run say about its question.
 type Decision struct {
-	Question
+	DecideQuestion
 	Verdict DecisionVerdict `json:"verdict"`
 	// Gain is the estimated gain of side B over side A, as a difference of pass rates over exactly
 	// these tasks, with an interval that holds at every look at once, with confidence 1 - Risk.

@@ -67,7 +67,7 @@ type Run struct {
 	// Benchmark is nil for other kinds of suites.
 	Benchmark *BenchmarkRef `json:"benchmark,omitempty"`
 	// Question is the question that the run decides; nil for other runs.
-	Question *Question `json:"question,omitempty"`
+	Question *DecideQuestion `json:"question,omitempty"`
 	// Imported is nil for runs that waza executed.
 	Imported *Imported `json:"imported,omitempty"`
 }

@@ -18,7 +18,7 @@ import (
 // which they end. A resumed run therefore chooses the same pairs again. It is not safe for
 // concurrent use.
 type Deciding struct {
-	question record.Question
+	question record.DecideQuestion
 	sides    [][2]pairedSide // by task of the question: A and B
 	results  map[PairedTrial]pairedResult
 
@@ -255,7 +255,7 @@ func (d *Deciding) Result() *record.Decision {
 	}
 	estimate := d.evidence.Estimate()
 	res := &record.Decision{
-		Question: d.question, Verdict: record.DecisionVerdict(d.evidence.Verdict()), Ended: end,
+		DecideQuestion: d.question, Verdict: record.DecisionVerdict(d.evidence.Verdict()), Ended: end,
 		Gain: estimate.Value, Interval: estimate.Interval, Tasks: len(d.sides), Pairs: d.evidence.Pairs(), Missing: d.missing,
 		Executed: d.executed, Reused: d.reused, SpentUSD: d.spent,
 	}
@@ -376,7 +376,7 @@ func DecideRecorded(a, b record.Handle, asked *record.DecideRequest) (*record.De
 	}
 	e := decide.New(decide.Question{Tasks: 1, BetterBy: asked.BetterBy, Risk: asked.Risk, Batch: 1, Seed: stats.DefaultSeed})
 	d := &record.Decision{
-		Question: record.Question{
+		DecideQuestion: record.DecideQuestion{
 			A: "run " + a.ID(), B: "run " + b.ID(), BetterBy: asked.BetterBy, Risk: asked.Risk, Batch: 1, Seed: stats.DefaultSeed,
 			MaxTrials: asked.MaxTrials,
 		},
