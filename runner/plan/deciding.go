@@ -86,9 +86,9 @@ func checkQuestion(s *eval.Suite, req *record.Request, q *record.DecideRequest) 
 	case q.A == q.B:
 		return fmt.Errorf("both sides are %s; name two different ones", q.A)
 	case q.A == record.SideFiles || q.B == record.SideNone:
-		return fmt.Errorf("the sides are in the wrong order; the files as they are must be the second side, as in waza decide none .")
+		return fmt.Errorf("the sides are in the wrong order; the files as they are must be the second side (waza decide none .)")
 	case q.A == record.SideNone && !q.Baseline():
-		return fmt.Errorf("none, the agent without skills, can only be compared with the files as they are: waza decide none .")
+		return fmt.Errorf("none, the agent without skills, can only be compared with the files as they are (waza decide none .)")
 	case s.Kind != eval.ToolEval:
 		return fmt.Errorf("a suite of the kind %s has rules of its own for its cells; ask about a suite of the kind %s", s.Kind, eval.ToolEval)
 	case req.Trial > 0:
