@@ -179,7 +179,9 @@ func findings() []experiment {
 				}},
 				experiment{
 					what: "found: these tasks, which fell from 90 % to 75 %", design: design, times: 300,
-					run: repeated(func(rng *rand.Rand) bool { return compareFall(rng, r, 20, 0.9, 0.75).TheseTasks.Outcome == record.OutcomeWorse }),
+					run: repeated(func(rng *rand.Rand) bool {
+						return compareFall(rng, r, 20, 0.9, 0.75).TheseTasks.Outcome == record.OutcomeWorse
+					}),
 				},
 			)
 		}

@@ -166,9 +166,8 @@ func (p pairOfRuns) clusteredT() bool {
 // one that does, beside tests of other programs.
 func questions() []experiment {
 	var list []experiment
-	event := func(w world, times int, what string, most float64, of func(pairOfRuns) bool) experiment {
-		draw := w.drawer()
-		return experiment{what: what, design: w.String(), times: times, most: most, run: repeated(func(rng *rand.Rand) bool { return of(draw(rng)) })}
+	shown := func(what string, most float64, of func(pairOfRuns) bool) event[pairOfRuns] {
+		return event[pairOfRuns]{what + ": a change is shown", 0, most, share(of)}
 	}
 	for _, gain := range []float64{0, 0.05, 0.10, 0.15} {
 		w := world{tasks: 20, trials: 5, mean: 0.67, spread: 1.5, gain: gain}
@@ -176,16 +175,15 @@ func questions() []experiment {
 		if gain == 0 {
 			most = 0.05
 		}
-		list = append(list,
-			event(w, 5000, "these tasks: a change is shown", most, pairOfRuns.theseTasks),
-			event(w, 5000, "mid-p test of Cochran, Mantel and Haenszel: a change is shown", 0, pairOfRuns.midP),
-			event(w, 5000, "tasks like these: a change is shown", most, pairOfRuns.likeThese),
-			event(w, 5000, "clustered t test: a change is shown", 0, pairOfRuns.clusteredT))
+		list = append(list, together(w.String(), 5000, w.drawer(),
+			shown("these tasks", most, pairOfRuns.theseTasks),
+			shown("mid-p test of Cochran, Mantel and Haenszel", 0, pairOfRuns.midP),
+			shown("tasks like these", most, pairOfRuns.likeThese),
+			shown("clustered t test", 0, pairOfRuns.clusteredT))...)
 	}
 	for _, w := range []world{
 		{tasks: 20, trials: 1, mean: 0.5},
 		{tasks: 50, trials: 1, mean: 0.67, spread: 1.5},
-		{tasks: 3, trials: 10, mean: 0.5},
 		{tasks: 6, trials: 5, mean: 0.67, spread: 1.5},
 		{tasks: 20, trials: 5, mean: 0.02},
 		{tasks: 20, trials: 5, mean: 0.98, spread: 2},
@@ -193,10 +191,8 @@ func questions() []experiment {
 		{tasks: 20, trials: 10, mean: 0.67, spread: 1.5, uneven: true},
 		{tasks: 100, trials: 5, mean: 0.67, spread: 1.5},
 	} {
-		list = append(list, event(w, 3000, "these tasks: a change is shown", 0.05, pairOfRuns.theseTasks))
-		if w.tasks >= stats.LeastClusters(0.95) {
-			list = append(list, event(w, 3000, "tasks like these: a change is shown", 0.05, pairOfRuns.likeThese))
-		}
+		list = append(list, together(w.String(), 2000, w.drawer(),
+			shown("these tasks", 0.05, pairOfRuns.theseTasks), shown("tasks like these", 0.05, pairOfRuns.likeThese))...)
 	}
 	for _, w := range []world{
 		{tasks: 20, trials: 20, mean: 0.67, spread: 1.5, effects: 0.8},
@@ -205,9 +201,9 @@ func questions() []experiment {
 		{tasks: 40, trials: 5, mean: 0.67, spread: 1.5, effects: 1.5, cluster: 5},
 		{tasks: 100, trials: 3, mean: 0.67, spread: 1.5, effects: 1.5, cluster: 10},
 	} {
-		list = append(list,
-			event(w, 3000, "tasks like these: a change is shown", 0.05, pairOfRuns.likeThese),
-			event(w, 3000, "these tasks, as an answer about tasks like these: a change is shown", 0, pairOfRuns.theseTasks))
+		list = append(list, together(w.String(), 2000, w.drawer(),
+			shown("tasks like these", 0.05, pairOfRuns.likeThese),
+			shown("these tasks, as an answer about tasks like these", 0, pairOfRuns.theseTasks))...)
 	}
 	return append(append(list, populations()...), repetitions()...)
 }
@@ -226,7 +222,7 @@ func populations() []experiment {
 	} {
 		drawn := w.drawer()
 		list = append(list, experiment{
-			what: "difference of tasks like these", design: w.String(), least: 0.94, times: 3000,
+			what: "difference of tasks like these", design: w.String(), least: 0.94, times: 1000,
 			run: repeated(func(rng *rand.Rand) bool {
 				p := drawn(rng)
 				return holds(stats.LikeThese(p.changes, 0.95).Difference.Interval, p.gain)
@@ -238,7 +234,7 @@ func populations() []experiment {
 		lose := 0.5 * gainers / (1 - gainers)
 		list = append(list, experiment{
 			what:   "difference of tasks like these, skewed effects",
-			design: fmt.Sprintf("20 tasks, 20 trials; %.0f %% of tasks gain 50 points, the others lose %.1f", 100*gainers, 100*lose), times: 3000,
+			design: fmt.Sprintf("20 tasks, 20 trials; %.0f %% of tasks gain 50 points, the others lose %.1f", 100*gainers, 100*lose), times: 1000,
 			run: repeated(func(rng *rand.Rand) bool {
 				var changes []stats.Change
 				for range 20 {
