@@ -296,9 +296,9 @@ func (s *ComparedSuite) Answers(rate, score *record.Contrast, confidence, margin
 }
 
 // alike returns a contrast with the interval about tasks like these; no interval with too few
-// clusters. What is unknown about these tasks is unknown about tasks like these, too: unless the
-// test shows a change, the interval contains that about these tasks. Tasks that all agree would
-// otherwise have an interval without a width.
+// clusters. What is unknown about these tasks is unknown about tasks like these, too, so that the
+// interval contains that about these tasks. Tasks that all agree would otherwise have an interval
+// without a width. A limit does not move across 0 if the test shows a change.
 func (s *ComparedSuite) alike(c *record.Contrast, p *stats.Population) *record.Contrast {
 	if c == nil || p == nil {
 		return nil
@@ -307,12 +307,26 @@ func (s *ComparedSuite) alike(c *record.Contrast, p *stats.Population) *record.C
 	x.Interval = nil
 	if !p.TooFew && !slices.ContainsFunc(s.Tasks, (*ComparedTask).Untestable) {
 		i := p.Difference.Interval.Including(x.Difference)
-		if c.Interval != nil && !i.ExcludesZero() {
-			i = i.Including(c.Interval.Low).Including(c.Interval.High)
+		if c.Interval != nil {
+			i = widened(i, *c.Interval)
 		}
 		x.Interval = &i
 	}
 	return &x
+}
+
+// widened returns the interval with the limits of another one, unless it excludes 0 and they do not.
+func widened(i, other record.Interval) record.Interval {
+	wide := i.Including(other.Low).Including(other.High)
+	if i.ExcludesZero() {
+		if i.Low > 0 && wide.Low <= 0 {
+			wide.Low = i.Low
+		}
+		if i.High < 0 && wide.High >= 0 {
+			wide.High = i.High
+		}
+	}
+	return wide
 }
 
 func (s *ComparedSuite) answer(q record.Question, rate, score *record.Contrast, confidence, margin float64) record.Answer {
