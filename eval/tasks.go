@@ -53,8 +53,8 @@ func (l *loader) loadTasks() {
 	ts.reportOneCluster()
 }
 
-// reportOneCluster reports a cluster that contains all tasks. Nothing could then be said about tasks like
-// these.
+// reportOneCluster reports a cluster that contains all tasks. A comparison could then not answer about
+// tasks like these.
 func (ts *taskSet) reportOneCluster() {
 	if len(ts.tasks) < 2 || ts.tasks[0].Cluster == "" {
 		return

@@ -35,7 +35,7 @@ type taskLine struct {
 	Line        int      `json:"line" doc:"Line where the task starts, from 1."`
 	Tags        []string `json:"tags,omitempty"`
 	Golden      bool     `json:"golden,omitempty" doc:"The task must never fail."`
-	Cluster     string   `json:"cluster,omitempty" doc:"What the task has in common with others, so that they are not independent."`
+	Cluster     string   `json:"cluster,omitempty" doc:"The name that dependent tasks share, such as the document that they are about."`
 }
 
 func listTasks(ctx context.Context, c *call, p *suiteParams) (*taskListResult, error) {
@@ -79,7 +79,7 @@ type taskDetails struct {
 	Line            int           `json:"line" doc:"Line where the task starts, from 1."`
 	Tags            []string      `json:"tags,omitempty"`
 	Golden          bool          `json:"golden,omitempty" doc:"The task must never fail."`
-	Cluster         string        `json:"cluster,omitempty" doc:"What the task has in common with others, so that they are not independent."`
+	Cluster         string        `json:"cluster,omitempty" doc:"The name that dependent tasks share, such as the document that they are about."`
 	TimeoutSeconds  float64       `json:"timeout_seconds,omitempty" doc:"The task's own timeout; absent when the suite's timeout applies."`
 }
 

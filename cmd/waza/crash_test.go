@@ -154,7 +154,7 @@ func (c *crash) decode(result []byte) map[string]any {
 }
 
 // timely are the members that differ between runs.
-var timely = []string{"runId", "startedAt", "endedAt", "durationMs", "executorMs", "startupMs", "time", "transcript", "workspace"}
+var timely = []string{"runId", "startedAt", "endedAt", "durationMs", "executorMs", "startupMs", "time", "transcript", "workspace", "conditions", "noise"}
 
 func forget(v any) {
 	switch v := v.(type) {

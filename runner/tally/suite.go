@@ -296,8 +296,7 @@ func (s *ComparedSuite) Answers(rate, score *record.Contrast, confidence, margin
 }
 
 // alike returns a contrast with the interval about tasks like these; no interval with too few
-// clusters. What is unknown about these tasks is unknown about tasks like these, too, so that the
-// interval contains that about these tasks. Tasks that all agree would otherwise have an interval
+// clusters. The interval contains that about these tasks, because similar tasks are not better known. Tasks that all agree would otherwise have an interval
 // without a width. A limit does not move across 0 if the test shows a change.
 func (s *ComparedSuite) alike(c *record.Contrast, p *stats.Population) *record.Contrast {
 	if c == nil || p == nil {
