@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
 
 	"waza/runner/record"
 )
@@ -197,7 +196,7 @@ func (g *bradleyTerry) setTies() bool {
 			if g.met[a][b] == 0 {
 				continue
 			}
-			w := max(leastTie, g.weight(a, b, g.met[a][b])*(inverse.At(a, a)+inverse.At(b, b)-2*inverse.At(a, b)))
+			w := max(leastTie, g.weight(a, b, g.met[a][b])*(inverse[a][a]+inverse[b][b]-2*inverse[a][b]))
 			g.ties[a][b], g.ties[b][a] = w, w
 		}
 	}
@@ -265,9 +264,9 @@ func (g *bradleyTerry) weight(a, b int, met float64) float64 {
 // information returns the information of comparisons about the strengths, plus 1/n in each
 // element. It has no inverse without that, because only differences of strengths matter. met
 // holds the numbers of comparisons; ties, if not nil, are added to them.
-func (g *bradleyTerry) information(met, ties [][]float64) *mat.SymDense {
+func (g *bradleyTerry) information(met, ties [][]float64) [][]float64 {
 	n := len(g.members)
-	info := mat.NewSymDense(n, nil)
+	info := square(n)
 	diagonal := make([]float64, n)
 	for a := range n {
 		for b := a + 1; b < n; b++ {
@@ -280,24 +279,24 @@ func (g *bradleyTerry) information(met, ties [][]float64) *mat.SymDense {
 			}
 			diagonal[a] += w
 			diagonal[b] += w
-			info.SetSym(a, b, 1/float64(n)-w)
+			info[a][b] = 1/float64(n) - w
+			info[b][a] = info[a][b]
 		}
 	}
 	for i := range n {
-		info.SetSym(i, i, diagonal[i]+1/float64(n))
+		info[i][i] = diagonal[i] + 1/float64(n)
 	}
 	return info
 }
 
 // inverse returns the inverse of the information. It is the covariance matrix of strengths with
 // the sum 0, plus 1/n in each element.
-func (g *bradleyTerry) inverse(information *mat.SymDense) (*mat.SymDense, bool) {
-	var chol mat.Cholesky
-	if !chol.Factorize(information) {
+func (g *bradleyTerry) inverse(information [][]float64) ([][]float64, bool) {
+	l, ok := factorize(information)
+	if !ok {
 		return nil, false
 	}
-	var inverse mat.SymDense
-	return &inverse, chol.InverseTo(&inverse) == nil
+	return l.inverse(), true
 }
 
 // variances returns the variances of the strengths: the larger ones of the two methods. They are infinite
@@ -320,20 +319,20 @@ func (g *bradleyTerry) variances() []float64 {
 			w, rest := p*(1-p), s.points/s.met-p
 			scores[s.a] += rest
 			scores[s.b] -= rest
-			without.SetSym(s.a, s.a, without.At(s.a, s.a)-w)
-			without.SetSym(s.b, s.b, without.At(s.b, s.b)-w)
-			without.SetSym(s.a, s.b, without.At(s.a, s.b)+w)
+			without[s.a][s.a] -= w
+			without[s.b][s.b] -= w
+			without[s.a][s.b] += w
+			without[s.b][s.a] += w
 		}
-		var chol mat.Cholesky
-		var change mat.VecDense // of the strengths without the task
-		if !chol.Factorize(without) || chol.SolveVecTo(&change, mat.NewVecDense(n, scores)) != nil {
+		l, ok := factorize(without)
+		if !ok {
 			for i := range clustered {
 				clustered[i] = math.Inf(1)
 			}
 			break
 		}
-		for i := range n {
-			clustered[i] += float64(change.AtVec(i) * change.AtVec(i))
+		for i, change := range l.solve(scores) { // of the strengths without the task
+			clustered[i] += float64(change * change)
 		}
 	}
 	// The ties count as tasks of which half were won, and half lost.
@@ -343,13 +342,13 @@ func (g *bradleyTerry) variances() []float64 {
 			p := g.beats(a, b)
 			squares := g.ties[a][b] * (float64(p*p) + float64((1-p)*(1-p))) / 2
 			for i := range n {
-				d := unit.At(i, a) - unit.At(i, b)
+				d := unit[i][a] - unit[i][b]
 				clustered[i] += float64(squares * float64(d*d))
 			}
 		}
 	}
 	for i := range n {
-		variances[i] = max(inverse.At(i, i)-1/float64(n), clustered[i]*(t-1)/t)
+		variances[i] = max(inverse[i][i]-1/float64(n), clustered[i]*(t-1)/t)
 	}
 	return variances
 }

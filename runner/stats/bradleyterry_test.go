@@ -32,7 +32,7 @@ func TestBradleyTerryOfCitations(t *testing.T) {
 	inverse, ok := g.inverse(g.information(g.met, nil))
 	require.True(t, ok)
 	for i, want := range []float64{0, 0.10255, 0.06059, 0.07083} {
-		require.InDelta(t, want, math.Sqrt(inverse.At(i, i)+inverse.At(0, 0)-2*inverse.At(i, 0)), 1e-5)
+		require.InDelta(t, want, math.Sqrt(inverse[i][i]+inverse[0][0]-2*inverse[i][0]), 1e-5)
 	}
 }
 
