@@ -188,10 +188,12 @@ var (
 	runID    = regexp.MustCompile(`\b\d{8}-\d{6}\.\d{3}-[a-z0-9]{10}\b`)
 	times    = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[0-9:.]+Z"`)
 	duration = regexp.MustCompile(`"(duration|meanDuration|executor)Ms":(\d+(?:\.\d+)?|\{[^{}]*(\{[^{}]*\})?[^{}]*\})`)
-	bytesOf  = regexp.MustCompile(`"bytes":\d+`)
-	offset   = regexp.MustCompile(`"atMs":\d+`)
-	methods  = regexp.MustCompile(`"methods":\["eval\.run"[^\]]*\]`)
-	hashes   = regexp.MustCompile(`"(hash|execution)":"[0-9a-f]{32}"`)
+	// conditions of the machine are those of slow trials, here or on a busy machine
+	conditions = regexp.MustCompile(`,"conditions":\{[^{}]*(\{[^{}]*\})?[^{}]*\}`)
+	bytesOf    = regexp.MustCompile(`"bytes":\d+`)
+	offset     = regexp.MustCompile(`"atMs":\d+`)
+	methods    = regexp.MustCompile(`"methods":\["eval\.run"[^\]]*\]`)
+	hashes     = regexp.MustCompile(`"(hash|execution)":"[0-9a-f]{32}"`)
 )
 
 // simplify replaces values that differ from run to run.
@@ -200,6 +202,7 @@ func (d *dialogue) simplify(line string) string {
 	line = runID.ReplaceAllStringFunc(line, d.nameRun)
 	line = times.ReplaceAllString(line, `"$$TIME"`)
 	line = duration.ReplaceAllString(line, `"${1}Ms":$$MS`)
+	line = conditions.ReplaceAllString(line, "")
 	line = bytesOf.ReplaceAllString(line, `"bytes":$$N`)
 	line = offset.ReplaceAllString(line, `"atMs":$$MS`)
 	line = methods.ReplaceAllString(line, `"methods":$$METHODS`)

@@ -73,10 +73,11 @@ func (w *elsewhere) close() {
 	}
 }
 
-// changing matches what differs between any two runs of a suite: times, checksums, digests, ids of runs
+// changing matches what differs between any two runs of a suite: times, conditions of the machine, checksums, digests, ids of runs
 // and processes, and the order of stored files.
 var changing = regexp.MustCompile(`"(startedAt|endedAt|time|createdAt|mac|last|crc)":"[^"]*",?|` +
 	`"(\w*Ms|\w*_ms|duration\w*|speed|pid|at|bytes)":(\{[^{}]*(\{[^{}]*\})*[^{}]*\}|[0-9.e+-]+|null),?|` +
+	`"conditions":\{[^{}]*(\{[^{}]*\})?[^{}]*\},?|"noise":\[[^\]]*\],?|` +
 	`"endedEarly":\w+,?|,?\{[^{}]*"type":"stop",[^{}]*"text":"the agent was ended early[^}]*\}|` + // a program can end at the same time
 	`child [0-9]+|[0-9]{8}-[0-9]{6}\.[0-9]{3}-[a-z0-9]{10}`)
 

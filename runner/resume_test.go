@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -68,7 +69,8 @@ tasks: [{id: a, prompt: x}, {id: b, prompt: x}]
 	path := filepath.Join(dir, "journal.jsonl")
 	journal, err := os.ReadFile(path)
 	require.NoError(t, err)
-	journal[len(journal)/2] ^= 1
+	middle := len(journal) / 2
+	journal[middle+bytes.IndexByte(journal[middle:], '\n')+10] ^= 1 // within a line
 	require.NoError(t, os.WriteFile(path, journal, 0o600))
 
 	measured = make(chan struct{})

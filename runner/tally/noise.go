@@ -94,7 +94,7 @@ type noiseTest struct {
 // has a result with a probability of at most 5 %. A run that ended early has none, because its
 // last trials may have ended it.
 func (t *summing) noiseResults() (list []record.NoiseResult) {
-	if !t.noise.known || t.rec.Config.FailFast || !t.complete() {
+	if !t.noise.known || t.rec.Config.FailFast || t.rec.Question != nil || !t.complete() {
 		return nil
 	}
 	var tests []noiseTest
