@@ -203,7 +203,7 @@ type TaskComparison struct {
 	// PassRate covers the counted trials.
 	PassRate record.Contrast `json:"passRate"`
 	// Shrunken is the difference of the pass rates, moved toward the mean difference of all tasks by
-	// the part that chance explains. It is nil where it would not be better than the difference.
+	// the part that chance explains. It is nil where [stats.Shrink] shows none.
 	Shrunken *float64 `json:"shrunken,omitempty"`
 	// Score is nil if no trial of one side has a score.
 	Score *record.Contrast `json:"score"`

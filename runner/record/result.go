@@ -163,8 +163,8 @@ type Summary struct {
 	// Score describes the mean scores of the tasks. It is nil while trials wait for a person's
 	// score.
 	Score *ScoreStats `json:"score"`
-	// Shrunken holds the shrunken pass rates of the tasks. It is nil where they would not be better
-	// than the pass rates themselves, and in a matrix.
+	// Shrunken holds the shrunken pass rates of the tasks. It is nil where [stats.Shrink]
+	// shows none, and in a matrix.
 	Shrunken *ShrunkenRates `json:"shrunken,omitempty"`
 	// PassK holds the means over tasks of pass@k and pass^k. It is nil while trials wait for a
 	// person's score.

@@ -2,11 +2,12 @@ package record
 
 // ShrunkenRates are estimates of the pass rates of a run's tasks that are moved toward their mean,
 // because the extreme ones of many rates are extreme by chance, too; see [stats.Shrink]. Their
-// total squared error is smaller than that of the rates.
+// squared error over all tasks is smaller on average in the designs that docs/statistics.md measures.
 type ShrunkenRates struct {
 	// Mean is the mean of the pass rates of these tasks.
 	Mean float64 `json:"mean"`
-	// Weight is the part of its distance to the mean by which each rate moved, from 0 to 1.
+	// Weight is the mean over tasks of the part of its distance to the mean by which each rate moved,
+	// from 0 to 1.
 	Weight float64 `json:"weight"`
 	// Tasks lists the tasks in their order.
 	Tasks []ShrunkenRate `json:"tasks"`

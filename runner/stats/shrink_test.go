@@ -17,22 +17,32 @@ func noisyRates(n int, passed ...int) (list []Noisy) {
 	return list
 }
 
-// The values were computed by hand with the formula of the comment.
+// The values were computed with the formula of the comment, task by task.
 func TestShrink(t *testing.T) {
 	t.Parallel()
 	list := noisyRates(5, 5, 4, 3, 4, 2, 5, 3, 4, 1, 4, 3, 4, 5, 4, 3, 4, 2, 5, 3, 4, 1, 4, 3, 4)
 	s, ok := Shrink(list)
 	require.True(t, ok)
 	require.InDelta(t, 0.7, s.Mean, 1e-12)
-	sum, noise, squares := 0.0, 0.0, 0.0
+	sum, total := 0.0, 0.0
 	for _, v := range list {
 		sum += (v.Value - 0.7) * (v.Value - 0.7)
-		noise += v.Variance / 24
-		squares += v.Variance * v.Variance
 	}
-	varying := 576 * noise * noise / squares
-	require.InDelta(t, 0.7*(varying-3)/(varying-1)*noise/(sum/23), s.Weight, 1e-12)
-	require.InDelta(t, 0.7+(1-s.Weight)*0.3, s.Values[0], 1e-12)
+	for i, v := range list {
+		noise, squares := 0.0, 0.0
+		for j, w := range list {
+			if i != j {
+				noise += w.Variance / 23
+				squares += w.Variance * w.Variance
+			}
+		}
+		varying := 23 * noise * 23 * noise / squares
+		few := (varying - 1) / (varying + 3)
+		weight := 0.6 * few * few * 21 / 23 * noise / (sum / 23)
+		total += weight / 24
+		require.InDelta(t, 0.7+(1-weight)*(v.Value-0.7), s.Values[i], 1e-12)
+	}
+	require.InDelta(t, total, s.Weight, 1e-12)
 	back := slices.Clone(list)
 	slices.Reverse(back)
 	r, _ := Shrink(back)
@@ -45,7 +55,7 @@ func TestShrinkRefuses(t *testing.T) {
 	t.Parallel()
 	for name, list := range map[string][]Noisy{
 		"nothing":         nil,
-		"few":             noisyRates(5, 5, 4, 3, 4, 2, 5, 3, 4, 1, 5, 4, 3, 4, 2, 5, 3, 4, 1, 2),
+		"few":             noisyRates(5, 5, 4, 3, 4),
 		"never vary":      noisyRates(5, slices.Repeat([]int{5, 0}, 12)...),
 		"one varies":      append(noisyRates(5, slices.Repeat([]int{5, 0}, 12)...), noisyRates(5, 3)...),
 		"equal":           noisyRates(5, slices.Repeat([]int{4}, 24)...),
@@ -56,11 +66,12 @@ func TestShrinkRefuses(t *testing.T) {
 		_, ok := Shrink(list)
 		require.False(t, ok, name)
 	}
-	_, ok := NoisyRate(Share{1, 1})
+	_, ok := NoisyRate(Share{1, 2})
 	require.False(t, ok)
-	_, ok = NoisyDifference(Share{1, 2}, Share{1, 1})
+	_, ok = NoisyDifference(Share{1, 3}, Share{1, 2})
 	require.False(t, ok)
-	d, ok := NoisyDifference(Share{1, 2}, Share{3, 3})
+	d, ok := NoisyDifference(Share{2, 4}, Share{3, 3})
 	require.True(t, ok)
-	require.Equal(t, Noisy{0.5, 0.25}, d)
+	require.InDelta(t, 0.5, d.Value, 1e-12)
+	require.InDelta(t, 0.25/3, d.Variance, 1e-12)
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // shrunken returns the shrunken pass rates of the suite's tasks. It returns nil in a matrix, whose
-// cells have other rates, and where [stats.Shrink] has no better estimates. It leaves out tasks
-// that wait for a person, that have fewer than two counted trials, and that could stop early,
+// cells have other rates, and where [stats.Shrink] shows none. It leaves out tasks
+// that wait for a person, that have fewer than three counted trials, and that could stop early,
 // because their shares of passes do not have the variance of a plain sample.
 func (t *summing) shrunken() *record.ShrunkenRates {
 	if t.rec.Matrix() {
