@@ -108,7 +108,7 @@ func TestDiscover(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"eval.run", "eval.list", "eval.get", "eval.validate", "task.list", "task.get", "task.run",
+		"eval.run", "eval.list", "eval.get", "eval.validate", "eval.plan", "task.list", "task.get", "task.run",
 		"run.status", "run.cancel", "run.list", "run.result", "run.grade", "run.subscribe", "run.unsubscribe",
 		"initialize", "shutdown", "exit", "ping", "$/cancelRequest", "rpc.discover",
 	} {

@@ -30,6 +30,10 @@ func evalMethods() []*method {
 		dispatch.Define("eval.get", dispatch.Heavy, "Return the settings of a suite.", getSuite),
 		dispatch.Define("eval.validate", dispatch.Heavy,
 			"Check a suite and all files it refers to without running it, and whether this machine meets its requirements.", validateSuite),
+		dispatch.Define("eval.plan", dispatch.Heavy,
+			"Plan a comparison of two agents before it runs: for numbers of tasks and trials, the chance to detect a gain, on these tasks and on tasks like these, and the cost. "+
+				"Rates, effects and costs come from recorded runs of the suite. Nothing is run.",
+			planComparison),
 	}
 }
 

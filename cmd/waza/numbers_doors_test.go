@@ -169,6 +169,7 @@ func (n *numbersDaemon) mcp(t *testing.T, w *doorWalk) {
 		"waza_run_result":     {"run_id": n.run},
 		"waza_run_transcript": {"run_id": n.run, "task_id": walkedTask, "trial": 1},
 		"waza_run_compare":    {"run": n.run, "base": n.run},
+		"waza_plan":           {"path": n.suite},
 		"waza_skill_check":    {"skill_path": "skills/greet"},
 	}
 	// These start or end runs. The first and the third answer with an id, waza_run as waza_run_result

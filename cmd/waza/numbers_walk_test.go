@@ -33,6 +33,7 @@ var notFigures = map[string]string{
 	`waza_run_transcript/trial`:                 "names a trial",
 	`waza_run_transcript/entries\[\]/(n|at_ms)`: "places in a transcript",
 	`waza_skill_check/.*`:                       "describes a skill",
+	`waza_plan/.*`:                              "predictions about runs to come, see runner/power",
 }
 
 // A doorWalk holds every number in the replies of the doors against documents of the daemon.
@@ -201,6 +202,16 @@ var doorFigures = []doorFigure{
 		n, _ := w.compare.number("comparisons/0/" + camel(place[1]) + "/interval/" + []string{"low", "high"}[w.index])
 		return n
 	}},
+	answered(`waza_run_compare/(these_tasks|tasks_like_these)/(p)`, "a p-value of that question, corrected for all tests"),
+	answered(`waza_run_compare/(these_tasks|tasks_like_these)/((?:pass_rate|score)/(?:base|run|difference))`, "a mean over tasks, or a difference of means"),
+	{
+		`waza_run_compare/(these_tasks|tasks_like_these)/((?:pass_rate|score)/interval)\[\]`, "a limit of the interval of that question",
+		func(w *doorWalk, place []string, _ []object) float64 {
+			n, _ := w.compare.number("comparisons/0/" + answerPath(place) + "/" + []string{"low", "high"}[w.index])
+			return n
+		},
+	},
+	compared(`waza_run_compare/tasks_like_these/at_least`, "a number of tasks or clusters", "tasksLikeThese/atLeast"),
 	// A run is compared with itself, so that the ratios are of equal means.
 	{
 		`waza_run_compare/(duration_ms|tokens|cost_usd)/difference`, "a difference of means over tasks",
@@ -265,6 +276,22 @@ func compared(number, definition, path string) doorFigure {
 		p := filled(path, place)
 		n, ok := w.compare.number("comparisons/0/" + p)
 		require.True(w.l.t, ok, p)
+		return n
+	}}
+}
+
+// answerPath returns the path in the result of run.compare of a number of the answer to a question.
+func answerPath(place []string) string {
+	question := map[string]string{"these_tasks": "theseTasks", "tasks_like_these": "tasksLikeThese"}[place[1]]
+	return question + "/" + strings.NewReplacer("pass_rate", "passRate", "base", "reference").Replace(place[2])
+}
+
+// answered returns a figure of the answer to a question.
+func answered(number, definition string) doorFigure {
+	return doorFigure{number, definition, func(w *doorWalk, place []string, _ []object) float64 {
+		at := "comparisons/0/" + answerPath(place)
+		n, ok := w.compare.number(at)
+		require.True(w.l.t, ok, at)
 		return n
 	}}
 }

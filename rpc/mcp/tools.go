@@ -68,6 +68,10 @@ func (s *server) addTools() {
 		runs.compareRuns)
 	add(s, reads, "waza_run_history", "History of tasks",
 		"Show the results of a suite's tasks over its recorded runs, the flakiest first.", runs.history)
+	add(s, reads, "waza_plan", "Plan a comparison",
+		"Show how many tasks and trials a comparison of two agents needs, before it runs: the chance to detect a gain, and the cost. "+
+			"To answer whether one agent is better with as few trials as possible, call waza_run with decide.",
+		suites.planComparison)
 }
 
 // The families of tools.

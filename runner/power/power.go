@@ -28,6 +28,12 @@ type Question struct {
 // Confidence is the confidence of the planned tests.
 const Confidence = stats.DefaultConfidence
 
+// Usual questions.
+const (
+	DefaultDetect = 0.05
+	DefaultPower  = 0.8
+)
+
 // Assumptions where records know nothing.
 const (
 	// AssumedRate is the usual pass rate of a task. Rates vary by 1.5 logits between tasks.
@@ -52,6 +58,9 @@ type Plan struct {
 	Rows     []Row    `json:"rows" doc:"Possible comparisons, by tasks and trials."`
 	// Decide is the alternative.
 	Decide []Sequential `json:"decide" doc:"Pairs that waza decide needs on average, by the true gain."`
+	// Origins and Advice are the same everywhere.
+	Origins []string `json:"origins" doc:"Where the rates, effects, costs and powers come from, in sentences."`
+	Advice  string   `json:"advice" doc:"The cheapest ways to the power, in one paragraph."`
 }
 
 // A Task is a task with the pass rate that the plan assumes.
@@ -135,6 +144,7 @@ func New(q Question) (*Plan, error) {
 			p.Decide = append(p.Decide, Sequential{Gain: gain, Pairs: f.Pairs, CostUSD: times(p.PerTrial.CostUSD, 2*f.Pairs)})
 		}
 	}
+	p.Origins, p.Advice = p.origins(), p.advice()
 	return p, nil
 }
 
