@@ -18,9 +18,32 @@ export const scenarios = {
     await v.reads('[data-testid="charts"]', /US dollars per run \$0\.06/);
     await eventually(async () => (await v.page.locator('.plot canvas').count()) === 4, 'four charts');
     await v.shot('suite');
-    await v.page.fill('form.start input[type=number]', '2');
+    await v.page.getByLabel('Trials', { exact: true }).fill('2');
     await v.page.click('form.start button');
     await v.reads(done, /8 of 8/);
+  },
+
+  async 'a question'(v, w) {
+    w.write(
+      'suites/asked/eval.yaml',
+      `name: asked
+config: {executor: command, sandbox: off, command: [sh, -c, '[ "$WAZA_MODEL" = large ] && echo yes || echo no']}
+tasks: [{id: a, prompt: a, graders: [{type: text, config: {contains: ["yes"]}}]}]
+`,
+    );
+    await v.signIn('#/suites');
+    await v.page.click('a.title:has-text("asked")');
+    await v.page.getByLabel('A', { exact: true }).fill('small');
+    await v.page.getByLabel('B', { exact: true }).fill('large');
+    await v.page.getByLabel('Better by').fill('20');
+    await v.page.getByLabel('Budget', { exact: true }).fill('200');
+    await v.page.getByLabel('Unit of the budget').selectOption('trials');
+    await v.shot('question');
+    await v.page.click('form.start button');
+    await v.reads('[data-testid="decision"]', /^large is better than small: .* after \d+ pairs$/);
+    await v.shot('decision');
+    await v.page.reload();
+    await v.reads('[data-testid="decision"]', /^large is better than small: /);
   },
 
   async 'comparison'(v, w) {

@@ -46,7 +46,7 @@ export class Follower {
       on<Event>('eval.progress', (e) => this.take(e, (m) => m.apply(e))),
       on<Event>('eval.log', (e) => this.take(e, (m) => m.note(e))),
       on<Event & { error?: string }>('eval.complete', (e) => {
-        this.take(e, (m) => m.complete(e.status ?? '', e.error ?? '', e.seq));
+        this.take(e, (m) => m.complete(e.status ?? '', e.error ?? '', e.seq, e.summary?.decision?.text ?? ''));
         if (e.runId === this.runId) this.show();
       }),
       onSession(() => void this.start()),

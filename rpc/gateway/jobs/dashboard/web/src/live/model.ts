@@ -76,6 +76,13 @@ export interface Event {
   suspicions?: Suspicion[];
   level?: string;
   message?: string;
+  summary?: Summary;
+}
+
+/** The part of a summary that the page shows. */
+export interface Summary {
+  /** The answer to the question of the run, in the words of the server. */
+  decision?: { text: string };
 }
 
 /** The reply of run.page. */
@@ -87,6 +94,7 @@ export interface PageData {
     endedAt?: string;
     tookMs: number | null;
     damage?: string;
+    summary?: Summary;
     config: { executor: string; agent?: string; model?: string; sandbox?: string };
   };
   tasks: { id: string; name?: string; task?: string; role?: string; totalTrials: number; firstTrial?: number; ended: number; verdict?: string; suspicious?: number; suspicions?: Suspicion[] }[];
@@ -104,6 +112,8 @@ export class Model {
   running = 0;
   status = '';
   failure = '';
+  /** The answer to the question of the run; empty while it runs, and for other runs. */
+  decision = '';
   started = '';
   seq = 0;
   failures: Failure[] = [];
@@ -129,6 +139,7 @@ export class Model {
       task.suspicions = t.suspicions ?? [];
     });
     m.status = data.run.status;
+    m.decision = data.run.summary?.decision?.text ?? '';
     return m;
   }
 
@@ -219,6 +230,7 @@ export class Model {
   private resume(): void {
     this.status = 'running';
     this.failure = '';
+    this.decision = '';
     this.doubtful = true;
     for (const task of this.tasks) {
       if (!task) continue;
@@ -234,11 +246,12 @@ export class Model {
   }
 
   /** Handles the end of the run. */
-  complete(status: string, failure: string, seq: number): void {
+  complete(status: string, failure: string, seq: number, decision = ''): void {
     this.seq = Math.max(this.seq, seq);
     this.version++;
     this.status = status;
     this.failure = failure;
+    this.decision = decision;
     if (status === 'completed') return;
     for (const task of this.tasks) {
       if (!task) continue;

@@ -65,6 +65,7 @@ function Shown({ id, follower }: { id: string; follower: Follower }) {
           <a class="button" href={reportOf(id)}>Report</a>
         </div>
       </header>
+      {model.decision && <p class="answer" data-testid="decision"><b>{model.decision}</b></p>}
       {model.failure && model.failure !== 'Eval execution cancelled' && <p class="why">{model.failure}</p>}
       {data?.run.damage && <p class="why">Damaged record: {data.run.damage}</p>}
       {counts && <Figures counts={counts} model={model} />}
