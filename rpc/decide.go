@@ -14,13 +14,14 @@ type DecideOptions struct {
 	MaxCost   *float64 `json:"max_cost" jsonschema:"minimum=0" doc:"The most that the run can cost, in US dollars; 0 runs nothing. Either this or max_trials is required."`
 	MaxTrials *int     `json:"max_trials" jsonschema:"minimum=0" doc:"The most trials that the run can execute; 0 runs nothing."`
 	Pairs     int      `json:"pairs" jsonschema:"minimum=1,maximum=500000" doc:"The most pairs of trials of each task; 100 when absent."`
+	Seed      int      `json:"seed" jsonschema:"minimum=1" doc:"The order of tasks. When absent, it is that of the newest run with the same sides, or a random one if there is no such run or fresh is set."`
 	Fresh     bool     `json:"fresh" doc:"Reuse no trials of earlier runs."`
 }
 
 // request returns the question as runs record it.
 func (o *DecideOptions) request() (*record.DecideRequest, error) {
 	q := &record.DecideRequest{
-		A: o.A, B: o.B, BetterBy: o.BetterBy / 100, Risk: record.DefaultRisk, MaxCost: o.MaxCost, MaxTrials: o.MaxTrials, Pairs: o.Pairs, Fresh: o.Fresh,
+		A: o.A, B: o.B, BetterBy: o.BetterBy / 100, Risk: record.DefaultRisk, MaxCost: o.MaxCost, MaxTrials: o.MaxTrials, Pairs: o.Pairs, Seed: o.Seed, Fresh: o.Fresh,
 	}
 	if q.MaxCost == nil && q.MaxTrials == nil {
 		return nil, dispatch.WrongParam("decide", nil, " has no budget: give max_cost or max_trials")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waza/runner"
 	"waza/runner/executor"
 	"waza/runner/record"
 	"waza/runner/runnertest"
@@ -44,7 +45,7 @@ func passing(percent map[string]int) runnertest.Agent {
 }
 
 func question(a, b string) record.Request {
-	return record.Request{Decide: &record.DecideRequest{A: a, B: b, BetterBy: 0.1, Risk: 0.05}}
+	return record.Request{Decide: &record.DecideRequest{A: a, B: b, BetterBy: 0.1, Risk: 0.05, Seed: 1}}
 }
 
 func decisionOf(t *testing.T, res runnertest.Result) *record.Decision {
@@ -197,4 +198,34 @@ func TestDecideWithErrors(t *testing.T) {
 	require.Equal(t, record.DecidedNothing, d.Verdict)
 	require.Equal(t, d.Pairs, d.Missing)
 	require.Contains(t, d.Text, "have no result and count as the worst case")
+}
+
+// A resumed run keeps its errors, wherever it was cut: repeating only these would favor the side that has them.
+func TestDecideKeepsErrors(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	broken := func(_ context.Context, trial *executor.Trial) (string, error) {
+		if trial.Model == "low" && chanceOf(trial) < 30 {
+			return "", errors.New("no answer")
+		}
+		return "good", nil
+	}
+	r := runnertest.AgentRunner(t, state, broken)
+	req := question("low", "high")
+	req.Decide.MaxTrials = new(60)
+	live := runnertest.Start(t, r, decidingSuite(3, ""), req)
+	<-live.Done()
+	whole := runnertest.ResultOf(t, live)
+	require.Positive(t, decisionOf(t, whole).Missing)
+	repaired := runnertest.AgentRunner(t, state, passing(map[string]int{"low": 0, "high": 100}))
+	_, err := runnertest.Resume(t, repaired, live.ID())
+	var nothing *runner.NothingLeftError
+	require.ErrorAs(t, err, &nothing)
+
+	dir := filepath.Join(state, "runs", live.ID())
+	lines := len(runnertest.JournalLines(t, dir))
+	n := 0
+	runnertest.CutRun(t, dir, func(string) bool { n++; return n <= lines-1 })
+	got, _ := runnertest.Resumed(t, repaired, live.ID())
+	require.Equal(t, decisionOf(t, whole), decisionOf(t, got))
 }

@@ -100,17 +100,20 @@ func (e *earlier) keep(ctx context.Context, run *journal.Run) error {
 // choose checks every recorded trial in the order of the plan and counts the kept ones.
 func (e *earlier) choose(ctx context.Context, run *journal.Run) error {
 	baselines := map[*plan.Task]*earlierTask{}
+	// A run that decides keeps its errors. They are outcomes of the pairs that it chose: to repeat only
+	// those would favor the side that has them.
+	errors := e.rec.Question != nil
 	for i, t := range e.plan.Tasks {
 		e.tasks[i].tally = tally.NewTask(&e.rec.Tasks[i], t.Threshold)
 		baselines[t] = &e.tasks[i]
 		e.tasks[i].result = e.past.State.Tasks[i].Result
 		for _, at := range e.past.State.Tasks[i].Trials {
-			if at.Size > 0 && !at.Verdict.Verdict().Keepable() {
+			if v := at.Verdict.Verdict(); at.Size > 0 && !v.Keepable() && !(errors && v == record.Errored) {
 				e.tasks[i].again++
 			}
 		}
 	}
-	err := replay.VisitKeepable(run, e.past.State, func(task, index int, t *replay.LeanTrial, err error) error {
+	err := replay.VisitKeepable(run, e.past.State, errors, func(task, index int, t *replay.LeanTrial, err error) error {
 		if err != nil || replay.CodeOf(t.Verdict) != e.past.State.Tasks[task].Trials[index].Verdict {
 			e.again++
 		} else {
@@ -122,8 +125,8 @@ func (e *earlier) choose(ctx context.Context, run *journal.Run) error {
 		return err
 	}
 	for i := range e.tasks {
-		if e.rec.Question != nil {
-			e.again += e.past.State.EndedTrials(i).Errors
+		if errors {
+			e.again += e.past.State.EndedTrials(i).Cancelled
 		} else if e.tasks[i].tally.Early.Decided == nil { // skipped trials remain skipped
 			e.again += e.tasks[i].again
 		}

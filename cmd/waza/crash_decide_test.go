@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ tasks:
 `
 
 // decideArgs ask the question of these tests.
-var decideArgs = []string{"decide", "small", "large", "--better-by", "10", "--budget", "800 trials", "--json"}
+var decideArgs = []string{"decide", "--seed", "1", "small", "large", "--better-by", "10", "--budget", "800 trials", "--json"}
 
 // decisionIn returns the decision in the output of a command with --json.
 func decisionIn(t *testing.T, out string) *record.Decision {
@@ -77,7 +78,7 @@ func TestCrashDecide(t *testing.T) {
 	log = filepath.Join(t.TempDir(), "log")
 	env = append(environment(t), "WAZA_STATE="+state, "EXECUTED="+log)
 	c := &crash{T: t, state: state, waza: wazaPath(t), dir: filepath.Dir(suite), log: log, rand: random, env: env, mark: "EXECUTED=" + log}
-	args := append(decideArgs, suite)
+	args := slices.Concat(decideArgs, []string{suite})
 	for kill := range 3 {
 		cmd, killed := c.command(args...)
 		require.NoError(t, cmd.Start())
@@ -115,7 +116,7 @@ func TestQueueDecides(t *testing.T) {
 
 	_, _, jobs := startServer(t, env, "--max-jobs", "1")
 	client := dialRPC(t, jobs, accessToken(t, env))
-	decide := map[string]any{"a": "small", "b": "large", "better_by": 10, "max_trials": 800}
+	decide := map[string]any{"a": "small", "b": "large", "better_by": 10, "max_trials": 800, "seed": 1}
 	var last string
 	for range 2 { // the second run waits for the first one
 		last = client.must("eval.run", map[string]any{"path": suite, "decide": decide})["runId"].(string)

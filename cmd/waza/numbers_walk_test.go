@@ -202,7 +202,7 @@ var doorFigures = []doorFigure{
 		n, _ := w.compare.number("comparisons/0/" + camel(place[1]) + "/interval/" + []string{"low", "high"}[w.index])
 		return n
 	}},
-	answered(`waza_run_compare/(these_tasks|tasks_like_these)/(p)`, "a p-value of that question, corrected for all tests"),
+	answered(`waza_run_compare/(these_tasks|tasks_like_these)/(p)`, "a p-value, corrected for all tests"),
 	answered(`waza_run_compare/(these_tasks|tasks_like_these)/((?:pass_rate|score)/(?:base|run|difference))`, "a mean over tasks, or a difference of means"),
 	{
 		`waza_run_compare/(these_tasks|tasks_like_these)/((?:pass_rate|score)/interval)\[\]`, "a limit of the interval of that question",

@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// LeastSubjects is the least number of subjects, and LeastTasks that of tasks.
+	// LeastSubjects is the least number of subjects.
 	LeastSubjects = 8
-	LeastTasks    = 6
+	// LeastTasks is the least number of tasks.
+	LeastTasks = 6
 	// DefaultKeep is the default of the kept share.
 	DefaultKeep = 0.95
 	// folds is the number of parts of the subjects, each of which is measured with a subset that
@@ -267,7 +268,8 @@ func (m *measurement) insufficient(keep float64) *InsufficientError {
 	}
 	room := math.Atanh(min(0.9999, correlation(m.all, m.predicted))) - math.Atanh(2*keep-1)
 	if room > 0.05 && m.kept() >= keep {
-		more := 3 + int(math.Ceil(math.Pow(caution*z95/room, 2)))
+		errors := caution * z95 / room
+		more := 3 + int(math.Ceil(errors*errors))
 		e.Remedy = fmt.Sprintf("about %d different configurations would suffice if they are like these, or use a lower --keep",
 			max(more, len(m.all)+1))
 	}

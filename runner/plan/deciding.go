@@ -2,12 +2,13 @@ package plan
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
 	"waza/eval"
+	"waza/runner/catalog"
 	"waza/runner/record"
-	"waza/runner/stats"
 )
 
 // mostNamed is the most cells that an error lists.
@@ -81,6 +82,8 @@ func checkQuestion(s *eval.Suite, req *record.Request, q *record.DecideRequest) 
 		return fmt.Errorf("the risk must be more than 0 and less than 50 %%, got %v", q.Risk)
 	case q.MaxCost != nil && !(*q.MaxCost >= 0) || q.MaxTrials != nil && *q.MaxTrials < 0:
 		return fmt.Errorf("the budget must not be negative")
+	case q.Seed < 0 || q.Seed > maxSeed:
+		return fmt.Errorf("the seed must be between 1 and %d, got %d", maxSeed, q.Seed)
 	case q.A == "" || q.B == "":
 		return fmt.Errorf("both sides must have a name")
 	case q.A == q.B:
@@ -177,8 +180,35 @@ func (d *draft) keepSides(q *record.DecideRequest) bool {
 	return true
 }
 
-// pairTasks completes the question when the tasks are planned.
-func (d *draft) pairTasks() error {
+// maxSeed is the largest seed of an order: JSON numbers hold it exactly.
+const maxSeed = 1 << 53
+
+// seedOf returns the seed of a question that has none. The chance of a wrong verdict is one over random
+// orders of the tasks, so that a constant seed would give some suites a wrong verdict far more often.
+// The same question asked again about the trials that it reuses has the same order, because choosing
+// among orders would be a choice among verdicts.
+func (d *draft) seedOf(runs *catalog.Catalog) (int, error) {
+	seed := 0
+	if !d.req.Decide.Fresh {
+		err := runs.Earlier("", func(h record.Handle) bool {
+			rec := h.Record()
+			if q := rec.Asked.Decide; q != nil && q.A == d.req.Decide.A && q.B == d.req.Decide.B && rec.Suite.Path == d.Suite.File {
+				seed = q.Seed
+			}
+			return seed == 0
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	if seed == 0 {
+		seed = 1 + rand.IntN(maxSeed-1)
+	}
+	return seed, nil
+}
+
+// pairTasks completes the question when the tasks are planned. It looks for earlier answers in runs.
+func (d *draft) pairTasks(runs *catalog.Catalog) (err error) {
 	q := d.req.Decide
 	if q == nil {
 		return nil
@@ -206,8 +236,13 @@ func (d *draft) pairTasks() error {
 	if q.Batch == 0 {
 		q.Batch = min(max(leastBatch, (d.Config.ActualWorkers+1)/2), pairs)
 	}
+	if q.Seed == 0 {
+		if q.Seed, err = d.seedOf(runs); err != nil {
+			return err
+		}
+	}
 	d.question = &record.DecideQuestion{
-		A: q.A, B: q.B, BetterBy: q.BetterBy, Risk: q.Risk, Batch: q.Batch, Seed: stats.DefaultSeed, MaxCost: q.MaxCost, MaxTrials: q.MaxTrials,
+		A: q.A, B: q.B, BetterBy: q.BetterBy, Risk: q.Risk, Batch: q.Batch, Seed: q.Seed, MaxCost: q.MaxCost, MaxTrials: q.MaxTrials,
 	}
 	if q.Baseline() {
 		d.question.A, d.question.B = "the agent "+d.against.Arm().String(), "the agent with skills"

@@ -219,7 +219,7 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	if err := d.planTasks(ctx, r.newScratch); err != nil {
 		return nil, err
 	}
-	if err := d.pairTasks(); err != nil {
+	if err := d.pairTasks(r.runs); err != nil {
 		return nil, err
 	}
 	if d.waits && d.Config.Workers == 0 {

@@ -19,6 +19,9 @@ type DecideRequest struct {
 	// chooses at once. 0 means the default; the record of a run has the effective values.
 	Pairs int `json:"pairs,omitempty"`
 	Batch int `json:"batch,omitempty"`
+	// Seed decides the order of tasks. 0 means that of the newest run with the same question, unless
+	// Fresh is set, and otherwise a random one; the record of a run has the effective value.
+	Seed int `json:"seed,omitempty"`
 	// Fresh executes all trials, and reuses none of earlier runs.
 	Fresh bool `json:"fresh,omitempty"`
 }

@@ -63,14 +63,15 @@ func VisitNumbers(run *journal.Run, st *State, visit func(task int, t *LeanTrial
 }
 
 // VisitKeepable is like [VisitLean] for the trials that a resumed run may keep because their verdict is
-// final. It calls visit with the indexes of the task and the trial. err is why the JSON of the trial
-// cannot be decoded.
-func VisitKeepable(run *journal.Run, st *State, visit func(task, trial int, t *LeanTrial, err error) error) error {
+// final, and with errors also for those in error. It calls visit with the indexes of the task and the
+// trial. err is why the JSON of the trial cannot be decoded.
+func VisitKeepable(run *journal.Run, st *State, errors bool, visit func(task, trial int, t *LeanTrial, err error) error) error {
 	type decoded struct {
 		LeanTrial
 		err error
 	}
-	return visitSome(run, st, taskPlace.keepable, func(_ *Trials, raw []byte, t *decoded) error {
+	keepable := func(at taskPlace) bool { return at.keepable() || errors && at.ended() && at.Verdict.Verdict() == record.Errored }
+	return visitSome(run, st, keepable, func(_ *Trials, raw []byte, t *decoded) error {
 		*t = decoded{}
 		t.err = t.Lift(raw)
 		return nil

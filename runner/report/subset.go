@@ -26,9 +26,21 @@ func Subset(w io.Writer, s *history.Subset, suite string, o Options) error {
 	if s.Refused == "" {
 		t.line(item{text: "Difficulty and slope are those of the logistic curve of item response theory. A higher slope is more informative.", colour: dim})
 		l := d.section("")
-		l.line(item{text: fmt.Sprintf("%d of %s", len(s.Chosen), text.Count(len(s.Tasks), "task", "tasks")), colour: bold},
+		measured, chosen := 0, 0
+		for i := range s.Tasks {
+			if s.Tasks[i].Measured {
+				measured++
+				if s.Tasks[i].Chosen {
+					chosen++
+				}
+			}
+		}
+		l.line(item{text: fmt.Sprintf("%d of %s", chosen, text.Count(measured, "task", "tasks")), colour: bold},
 			plain(fmt.Sprintf(" keep %s of the order of agents as measured, and at least %s with 95 %% confidence.",
 				figure.Percent(*s.Measured), figure.Percent(s.Keep))))
+		if n := len(s.Tasks) - measured; n > 0 {
+			l.line(plain(text.Count(n, "further task is", "further tasks are") + " not measured, and in the subset for that reason."))
+		}
 		l.line(plain("The order counts the points by which pairs of agents differ in the whole suite. Run the whole suite for releases."))
 		l.line(plain("Run the subset with:"))
 		l.line(plain("waza run " + shellWord(suite) + " " + subsetFlags(s.Chosen)))

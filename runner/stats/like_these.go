@@ -174,11 +174,11 @@ func clustersOf(changes []Change) []clusterSum {
 // does not change if the runs are exchanged.
 func marginOf(p PartPair) float64 {
 	rate := clamp((p.A.Mean+p.B.Mean)/2, 0, 1)
-	if v := rate * (1 - rate); rate <= 0.5 {
-		return v
-	} else {
+	v := rate * (1 - rate)
+	if rate > 0.5 {
 		return -v
 	}
+	return v
 }
 
 func (c *clusterSum) add(p PartPair, least float64) {

@@ -128,7 +128,7 @@ func TestLikeTheseSplitsVariance(t *testing.T) {
 	n, ok := p.TasksNeeded(0.05, 0.8)
 	require.True(t, ok)
 	require.Equal(t, LeastClusters(0.95), min(n, 6))
-	require.InDelta(t, math.Pow(1.96+0.8416, 2)*0.03/0.0225, float64(n), 3)
+	require.InDelta(t, 2.8016*2.8016*0.03/0.0225, float64(n), 3)
 	_, ok = single.TasksNeeded(0.05, 0.8)
 	require.True(t, ok)
 	same := LikeThese(changesOf(5, slices.Repeat([][2]int{{5, 5}}, 20)), 0.95)

@@ -93,6 +93,10 @@ func decideFlags() []cli.Flag {
 			Name: "trials", Category: question, Usage: "run at most `N` pairs of trials of each task",
 			DefaultText: strconv.Itoa(record.DecideTrials),
 		},
+		&cli.IntFlag{
+			Name: "seed", Category: question, Usage: "choose tasks in the order of the seed `N`, from 1 on",
+			DefaultText: "that of the newest run with the same sides, or a random one",
+		},
 	}
 	for _, f := range runflags.Flags() {
 		if slices.Contains(asRun, f.Names()[0]) {
@@ -159,7 +163,7 @@ func questionOf(c *cli.Context) (*record.DecideRequest, error) {
 	case !c.IsSet("budget"):
 		return nil, exit.Usagef("for example --budget '$20', or --budget '200 trials'", "--budget is missing: the most that the answer may cost")
 	}
-	q := &record.DecideRequest{A: c.Args().Get(0), B: c.Args().Get(1), BetterBy: c.Float64("better-by") / 100, Fresh: c.Bool("no-cache")}
+	q := &record.DecideRequest{A: c.Args().Get(0), B: c.Args().Get(1), BetterBy: c.Float64("better-by") / 100, Seed: c.Int("seed"), Fresh: c.Bool("no-cache")}
 	if by := c.Float64("better-by"); !(by > 0 && by <= 100) {
 		return nil, exit.Usagef("5 means 5 points of the pass rate", "--better-by must be more than 0 and at most 100 points, got %v", by)
 	}
@@ -171,6 +175,9 @@ func questionOf(c *cli.Context) (*record.DecideRequest, error) {
 		if q.Pairs = c.Int("trials"); q.Pairs < 1 {
 			return nil, exit.Usagef("omit the flag for the default", "--trials must be at least 1, got %d", q.Pairs)
 		}
+	}
+	if c.IsSet("seed") && q.Seed < 1 {
+		return nil, exit.Usagef("omit the flag for a random order", "--seed must be at least 1, got %d", q.Seed)
 	}
 	return q, budgetOf(c.String("budget"), q)
 }

@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"errors"
 	"bytes"
 	"io"
 	"os"
@@ -87,7 +88,7 @@ func (s *Sampler) fileLocked(path string) []byte {
 	}
 	defer f.Close()
 	n, err := io.ReadFull(f, s.buf[:])
-	if err != nil && err != io.ErrUnexpectedEOF {
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil
 	}
 	return s.buf[:n]
