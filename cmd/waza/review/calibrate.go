@@ -53,7 +53,7 @@ func (o Options) calibrate(c *cli.Context, rn *state.Opened, s selection) error 
 	case done.Labeled == done.Drawn:
 		return nil
 	case terminal.Input(o.Stdin) == nil || terminal.Of(o.Stderr) == nil:
-		fmt.Fprintf(o.Stdout, "waza review %s --calibrate %d --list\n", report.Clean(s.Run), labels)
+		fmt.Fprintf(o.Stdout, "waza review %s --calibrate %d --grader %q --list\n", report.Clean(s.Run), labels, report.Clean(s.Grader))
 		return nil
 	}
 	return o.ask(c.Context, rn, s)
