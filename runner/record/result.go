@@ -261,12 +261,17 @@ type CalibrationResult struct {
 // estimated from people's scores of trials that were drawn at random, see [stats.CorrectedMean].
 type CorrectedRate struct {
 	// Trials is the number of trials that the grader had scored when trials were drawn. Drawn is
-	// the number of drawn trials, and Labels the number of those that people have scored.
-	Trials int `json:"trials"`
-	Drawn  int `json:"drawn"`
-	Labels int `json:"labels"`
-	// Judged is the grader's pass rate, JudgedInterval its 95 % interval, and JudgedScore the
-	// mean of its scores, when trials were drawn.
+	// the number of drawn trials. Labels is the number of people's scores that the estimates use:
+	// those of drawn trials of the same verdict up to the first without a score. Waiting is the
+	// number of later ones, which are no random sample until people have scored the earlier trials.
+	Trials  int `json:"trials"`
+	Drawn   int `json:"drawn"`
+	Labels  int `json:"labels"`
+	Waiting int `json:"waiting,omitempty"`
+	// Judged is the grader's present pass rate, JudgedInterval its 95 % interval, and JudgedScore
+	// the mean of its scores. JudgedTrials is the number of trials that it has scored; nil if that
+	// is Trials.
+	JudgedTrials   *int     `json:"judgedTrials,omitempty"`
 	Judged         float64  `json:"judged"`
 	JudgedInterval Interval `json:"judgedInterval"`
 	JudgedScore    float64  `json:"judgedScore"`

@@ -31,9 +31,16 @@ func (r *Report) correctedDocument() *document {
 		}
 		s.add(code(c.Grader), plain(fmt.Sprintf("%d of %d", x.Labels, x.Trials)), plain(figure.Percent(x.Judged)),
 			plain(shareInterval(&x.JudgedInterval)), plain(share(x.PassRate)), plain(shareInterval(x.PassRateInterval)), plain(corrected))
-		if left := x.Drawn - x.Labels; left > 0 {
+		if left := x.Drawn - x.Labels - x.Waiting; left > 0 {
 			s.line(plain(text.Count(left, "drawn trial has", "drawn trials have")+" no label: "),
 				code(fmt.Sprintf("waza review %s --calibrate %d --grader %q", r.Record.RunID, x.Drawn, c.Grader)))
+		}
+		if x.Waiting > 0 {
+			s.line(plain(text.Count(x.Waiting, "label waits", "labels wait") + " for those of trials drawn earlier, because only labels in the order of the draw are a random sample."))
+		}
+		if x.JudgedTrials != nil {
+			s.line(plain(fmt.Sprintf("The judged rate is about the %s that the grader has scored now, the corrected one about the %d of the draw.",
+				text.Count(*x.JudgedTrials, "trial", "trials"), x.Trials)))
 		}
 	}
 	return d

@@ -207,6 +207,8 @@ type Run struct {
 	durations [][]float64
 	// calibrated holds, by name, the graders that are compared with people's scores.
 	calibrated map[string]*calibration
+	// present holds, by name, the scores of graders that people can be compared with.
+	present map[string]*presentScores
 	// judged is nil unless the suite is of kind judge.
 	judged *judging
 	// compared is nil when the run has no baselines.
@@ -231,7 +233,7 @@ const (
 
 // NewRun returns the tally of a run without trials.
 func NewRun(rec *record.Run) *Run {
-	t := &Run{rec: rec, graded: newGraded(rec), positions: positions{}, calibrated: map[string]*calibration{}}
+	t := &Run{rec: rec, graded: newGraded(rec), positions: positions{}, calibrated: map[string]*calibration{}, present: map[string]*presentScores{}}
 	if rec.Matrix() {
 		t.durations = make([][]float64, len(rec.Tasks))
 	}
@@ -270,7 +272,7 @@ func (t *Run) AddTrial(task int, res *record.Trial) {
 	}
 	t.compared.add(task, role, res)
 	t.deciding.Add(task, res)
-	t.addCalibrations(res.Graders)
+	t.addCalibrations(role, res.Graders)
 	if role != record.RoleTask {
 		return // the task result has what matters
 	}
