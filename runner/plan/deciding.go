@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"waza/eval"
 	"waza/runner/catalog"
+	"waza/runner/internal/checkout"
 	"waza/runner/record"
 )
 
@@ -121,7 +123,7 @@ func checkQuestion(s *eval.Suite, req *record.Request, q *record.DecideRequest) 
 }
 
 // chooseSides keeps the two cells of a question. Names that are no cells of the suite are models.
-func (d *draft) chooseSides() error {
+func (d *draft) chooseSides(ctx context.Context) error {
 	q := d.req.Decide
 	if q == nil {
 		return nil
@@ -136,6 +138,9 @@ func (d *draft) chooseSides() error {
 		return nil
 	}
 	known := d.cellNames()
+	if err := d.checkModels(ctx, q); err != nil {
+		return err
+	}
 	if !d.keepSides(q) && len(d.Suite.Variants) == 0 {
 		d.req.Model, d.req.Models = "", []string{q.A, q.B}
 		d.judge, d.ownJudge = d.defaultJudge()
@@ -154,6 +159,25 @@ func (d *draft) chooseSides() error {
 	}
 	if len(d.Suite.Variants) == 0 {
 		d.Config.Model, d.Config.Models = "", []string{q.A, q.B}
+	}
+	return nil
+}
+
+// checkModels returns an error for a side that is no cell and no model of the suite, but names a
+// commit. Every other name can be one of a model that the suite does not mention.
+func (d *draft) checkModels(ctx context.Context, q *record.DecideRequest) error {
+	known := slices.Concat(d.cellNames(), d.Config.Models, []string{d.Config.Model})
+	for _, side := range []string{q.A, q.B} {
+		if slices.Contains(known, side) {
+			continue
+		}
+		if _, priced := d.Config.Prices[side]; priced {
+			continue
+		}
+		if _, err := checkout.Resolve(ctx, d.Suite.Dir, side); err == nil {
+			return &record.QuestionError{Reason: fmt.Sprintf("%s is a git revision, not a model of the suite; "+
+				"compare it with the files as they are (waza decide %s .), or list it in config.models", side, side)}
+		}
 	}
 	return nil
 }

@@ -205,7 +205,7 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	if err := d.planCells(); err != nil {
 		return nil, err
 	}
-	if err := d.chooseSides(); err != nil {
+	if err := d.chooseSides(ctx); err != nil {
 		return nil, err
 	}
 	if err := d.skipCells(); err != nil {

@@ -3,8 +3,8 @@
 package machine
 
 import (
-	"errors"
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"runtime"
