@@ -48,7 +48,7 @@ func (l *drawnLabels) add(r *record.Grade, d *record.LabelDraw) {
 //
 // People may choose which trials they label first. Only the labels before the first gap of their
 // part are a random sample of it, so that later ones wait. The parts are those of the draw even if
-// the grader's verdicts changed: the labels are a stratified sample all the same.
+// the grader's verdicts changed: the labels are still a stratified sample.
 func (l *drawnLabels) result(present *presentScores) *record.CorrectedRate {
 	if l.draw == nil {
 		return nil

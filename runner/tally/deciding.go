@@ -297,7 +297,10 @@ func DecisionLine(d *record.Decision) string {
 			after = dollars(d.SpentUSD) + " and " + pairs
 		}
 		if line = "Undecided after " + after + ": " + gain; d.Pairs == 0 {
-			line = "Undecided: no pair of trials has ended"
+			line = "Undecided: the first round, one pair of each task, has not ended"
+			if d.SpentUSD > 0 {
+				line = "Undecided after " + dollars(d.SpentUSD) + ": the first round, one pair of each task, has not ended"
+			}
 		}
 	}
 	if d.Missing > 0 {
@@ -316,16 +319,20 @@ func DecisionLine(d *record.Decision) string {
 // outlook says what would decide an undecided question.
 func outlook(d *record.Decision) string {
 	more := "no sensible number of further pairs would decide"
+	recorded := d.Ended == record.EndTrials && d.MaxTrials != nil && *d.MaxTrials == 0
 	switch {
 	case d.Pairs == 0:
 		more = "a larger budget is needed"
-	case d.More != nil && d.More.CostUSD > 0:
+	case d.More != nil && d.More.CostUSD > 0 && !recorded:
 		more = "about " + dollars(d.More.CostUSD) + " more would decide"
 	case d.More != nil:
 		more = "about " + text.Count(d.More.Pairs, "more pair", "more pairs") + " would decide"
 	}
-	if d.Ended == record.EndTrials {
-		return "a task has had all its trials; " + more
+	switch {
+	case recorded:
+		return "a task has no more recorded trials; " + more
+	case d.Ended == record.EndTrials:
+		return "a task has had all its trials, and --trials allows more; " + more
 	}
 	return more
 }

@@ -19,7 +19,9 @@ import (
 	"waza/cmd/waza/runflags"
 	"waza/cmd/waza/state"
 	"waza/cmd/waza/suites"
+	"waza/eval/text"
 	"waza/runner/catalog"
+	"waza/runner/compare"
 	"waza/runner/record"
 	"waza/runner/report"
 	"waza/runner/tally"
@@ -129,6 +131,11 @@ func (o Options) decide(c *cli.Context) error {
 	switch {
 	case a == nil:
 	case q.MaxTrials != nil && *q.MaxTrials == 0 && len(given) == 0:
+		for _, name := range append(slices.Clone(asRun), "trials", "seed") {
+			if c.IsSet(name) && name != "json" {
+				return exit.Usagef("omit it", "--%s changes nothing about recorded trials, which --budget 0 uses", name)
+			}
+		}
 		return o.decideRecorded(a, b, q, options.JSON)
 	default:
 		if q.A, q.B, err = modelsOfRuns(a.Record(), b.Record()); err != nil {
@@ -271,8 +278,50 @@ func modelsOfRuns(a, b *record.Run) (modelA, modelB string, err error) {
 	return a.Config.Model, b.Config.Model, nil
 }
 
+// sameTasks returns an error for two runs of different suites, with different tasks, or of one model with
+// different graders.
+func sameTasks(a, b *record.Run) error {
+	if a.RunID == b.RunID {
+		return exit.Usagef("waza runs lists the runs", "both sides are run %s", a.RunID)
+	}
+	if a.Suite.Path != b.Suite.Path {
+		return exit.Usagef("waza compare shows what differs", "runs %s and %s are of different suites", a.RunID, b.RunID)
+	}
+	known := map[string]*record.TaskRef{}
+	for i := range a.Tasks {
+		known[a.Tasks[i].ID] = &a.Tasks[i]
+	}
+	shared := 0
+	for i := range b.Tasks {
+		t := &b.Tasks[i]
+		if t.Role != record.RoleTask {
+			continue
+		}
+		before := known[t.ID]
+		if before == nil {
+			return exit.Usagef("waza compare compares the tasks that both have", "only run %s has task %s", b.RunID, t.ID)
+		}
+		if shared++; compare.ChangedBetween(a, before, b, t) == compare.ChangedGraders {
+			return exit.Usagef("waza grade grades a run with the present graders", "task %s has different graders in both runs", t.ID)
+		}
+	}
+	for _, t := range a.Tasks {
+		if t.Role == record.RoleTask {
+			shared--
+		}
+	}
+	if shared < 0 {
+		return exit.Usagef("waza compare compares the tasks that both have", "run %s has %s that run %s does not have",
+			a.RunID, text.Count(-shared, "task", "tasks"), b.RunID)
+	}
+	return nil
+}
+
 // decideRecorded answers the question with the trials of two runs.
 func (o Options) decideRecorded(a, b record.Handle, q *record.DecideRequest, asJSON bool) error {
+	if err := sameTasks(a.Record(), b.Record()); err != nil {
+		return err
+	}
 	for _, h := range []record.Handle{a, b} {
 		damage, err := h.Damage()
 		if err != nil {
