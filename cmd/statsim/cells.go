@@ -26,9 +26,9 @@ func commands() []experiment {
 			if d.scores {
 				design += " with scores"
 			}
-			times := 1000
+			times := 500
 			if n == 50 {
-				times = 400
+				times = 200
 			}
 			designs = append(designs, together(design, times, func(rng *rand.Rand) *compare.Comparison {
 				r := run{rates: drawRates(rng, d.tasks, 0.5), trials: d.trials, threshold: 1, scores: d.scores}

@@ -1,12 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 
 	"waza/runner/compare"
 	"waza/runner/record"
@@ -76,18 +75,13 @@ func compared(rng *rand.Rand, a, b run) *compare.RunComparison {
 	return &comparedAll(rng, a, b).Comparisons[0]
 }
 
-// comparedAll compares runs with the first one by the code of waza compare, as results in files.
+// comparedAll compares runs with the first one by the code of waza compare, as the text of results.
 func comparedAll(rng *rand.Rand, runs ...run) *compare.Comparison {
-	dir, err := os.MkdirTemp("", "waza-simulation-")
-	check(err)
-	defer os.RemoveAll(dir)
 	var sources []compare.Source
 	for i, r := range runs {
-		path := filepath.Join(dir, fmt.Sprintf("%d.json", i))
 		text, err := json.Marshal(map[string]any{"runId": fmt.Sprintf("r%d", i), "suite": map[string]string{"name": "s"}, "tasks": r.tasks(rng)})
 		check(err)
-		check(os.WriteFile(path, text, 0o600))
-		s, err := compare.FromFile(path, "")
+		s, err := compare.FromReader(bytes.NewReader(text), fmt.Sprintf("%d.json", i), "")
 		check(err)
 		sources = append(sources, s)
 	}

@@ -52,7 +52,12 @@ func FromFile(path, suite string) (Source, error) {
 		return nil, &ResultFileError{Path: path, Err: files.WithoutPath(err)}
 	}
 	defer f.Close()
-	sides, err := readResults(f)
+	return FromReader(f, path, suite)
+}
+
+// FromReader is [FromFile] for the text of results of waza. path names it in errors.
+func FromReader(r io.Reader, path, suite string) (Source, error) {
+	sides, err := readResults(r)
 	if err != nil {
 		return nil, &ResultFileError{Path: path, Err: err}
 	}
