@@ -10,10 +10,13 @@ package baselines
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 
 	"waza/eval/files"
 )
@@ -37,14 +40,14 @@ func In(stateDir string) *Ledger { return &Ledger{filepath.Join(stateDir, dirNam
 // are texts of any length that identify them; the ledger stores only digests.
 //
 // The error is one of reading or writing the ledger. The place then is 1 more than that of all
-// questions that could be read.
+// questions that could be read, or that fit into a ledger that is full.
 func (l *Ledger) Ask(baseline, question string) (place int, err error) {
 	line := []byte(digest(question) + "\n")
 	path := filepath.Join(l.dir, digest(baseline))
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
 		return 1, err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|unix.O_NONBLOCK, 0o600)
 	if errors.Is(err, fs.ErrPermission) {
 		return l.look(path, line, err)
 	}
@@ -52,6 +55,15 @@ func (l *Ledger) Ask(baseline, question string) (place int, err error) {
 		return 1, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return 1, err
+	case !info.Mode().IsRegular():
+		return 1, fmt.Errorf("%s: not a regular file", path)
+	case info.Size() > maxBytes:
+		return int(info.Size()) / len(line), fmt.Errorf("%s: more than %s; it counts no more questions", path, files.Size(maxBytes))
+	}
 	before, err := files.ReadAll(f, maxBytes)
 	if err != nil {
 		return 1, err

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestAsk(t *testing.T) {
@@ -35,8 +36,14 @@ func TestAsk(t *testing.T) {
 	require.Equal(t, 4, ask(l, "a", "d"))
 
 	require.NoError(t, os.WriteFile(path, make([]byte, maxBytes+1), 0o600))
+	place, err := l.Ask("a", "e")
+	require.ErrorContains(t, err, "it counts no more questions")
+	require.Greater(t, place, 30_000)
+
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, unix.Mkfifo(path, 0o600))
 	_, err = l.Ask("a", "e")
-	require.Error(t, err)
+	require.ErrorContains(t, err, "not a regular file")
 }
 
 // Questions of several processes at once have different places.

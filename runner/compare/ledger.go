@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"waza/runner/baselines"
+	"waza/runner/record"
 )
 
 // A Ledger counts how often each baseline was compared.
@@ -33,7 +34,7 @@ func ask(o Options, pairings []*pairing) *Place {
 	if len(own) == 0 {
 		return nil
 	}
-	place, err := o.Ledger.Ask(own[0].ref.key(), question(own))
+	place, err := o.Ledger.Ask(own[0].ref.key(), question(own, o.About))
 	p := &Place{Place: place, Weight: baselines.Weight(place)}
 	if err != nil {
 		p.Error = err.Error()
@@ -55,8 +56,9 @@ func (s *side) key() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// question identifies the counted trials of the compared tasks. The order of runs does not matter.
-func question(pairings []*pairing) string {
+// question identifies the counted trials of the compared tasks, and the question that the caller chose:
+// choosing the better one of two answers is a second comparison. The order of runs does not matter.
+func question(pairings []*pairing, about record.Question) string {
 	var runs []string
 	for _, p := range pairings {
 		h := sha256.New()
@@ -69,6 +71,7 @@ func question(pairings []*pairing) string {
 	}
 	slices.Sort(runs)
 	h := sha256.New()
+	fmt.Fprintln(h, about)
 	for _, r := range runs {
 		fmt.Fprintln(h, r)
 	}

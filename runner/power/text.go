@@ -110,4 +110,3 @@ func Cost(usd float64) string {
 	}
 	return figure.Cost(usd)
 }
-

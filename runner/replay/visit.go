@@ -70,7 +70,9 @@ func VisitKeepable(run *journal.Run, st *State, errors bool, visit func(task, tr
 		LeanTrial
 		err error
 	}
-	keepable := func(at taskPlace) bool { return at.keepable() || errors && at.ended() && at.Verdict.Verdict() == record.Errored }
+	keepable := func(at taskPlace) bool {
+		return at.keepable() || errors && at.ended() && at.Verdict.Verdict() == record.Errored
+	}
 	return visitSome(run, st, keepable, func(_ *Trials, raw []byte, t *decoded) error {
 		*t = decoded{}
 		t.err = t.Lift(raw)

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-
 	"waza/runner/record"
 )
 

@@ -15,6 +15,9 @@ type Change struct {
 	// document. A task with an empty name is a cluster of its own.
 	Cluster string
 	Pair    PartPair
+	// A and B are the values that Pair describes, in ascending order. They are needed only if their
+	// numbers differ and some are neither 0 nor 1.
+	A, B []float64
 }
 
 // A Population is an answer about tasks like those of a suite, see [LikeThese].
@@ -52,6 +55,9 @@ type Population struct {
 // mean. If few tasks change a lot, and all others a little in the opposite direction, test and
 // interval are wrong more often than they state. docs/statistics.md has measurements.
 //
+// Two equal runs differ symmetrically only if they have as many trials. Of a task with unequal numbers,
+// test and interval therefore use as many trials of both sides, which are drawn with a fixed seed.
+//
 // Changes without a value on a side are omitted. The result does not depend on their order.
 func LikeThese(changes []Change, confidence float64) Population {
 	confidence = saneConfidence(confidence)
@@ -59,7 +65,7 @@ func LikeThese(changes []Change, confidence float64) Population {
 	p := Population{Clusters: len(clusters), TooFew: len(clusters) < LeastClusters(confidence), Test: Exact{P: 1, least: 1}}
 	sum, tasks := 0.0, 0.0
 	for _, c := range clusters {
-		sum, tasks = sum+c.sum, tasks+c.tasks
+		sum, tasks = sum+c.full, tasks+c.tasks
 	}
 	if len(clusters) == 0 {
 		p.Difference.Interval = record.Interval{Low: -1, High: 1}
@@ -127,6 +133,8 @@ func (p *Population) MoreTrials() float64 {
 // A clusterSum adds up the changes of a cluster's tasks.
 type clusterSum struct {
 	sum, tasks float64
+	// full is the sum of the changes of all trials, without drawing.
+	full float64
 	// weighted is the sum of the changes times the weights of their margins.
 	weighted float64
 	// noise is the variance of sum that trials explain; unknown counts the tasks for which it is
@@ -158,6 +166,7 @@ func clustersOf(changes []Change) []clusterSum {
 		}
 	}
 	var list []clusterSum
+	pcg := rand.NewPCG(DefaultSeed, DefaultSeed)
 	at := map[string]int{}
 	for _, c := range known {
 		i, ok := at[c.Cluster]
@@ -165,9 +174,39 @@ func clustersOf(changes []Change) []clusterSum {
 			i, at[c.Cluster] = len(list), len(list)
 			list = append(list, clusterSum{})
 		}
-		list[i].add(c.Pair, least)
+		list[i].full += c.Pair.B.Mean - c.Pair.A.Mean
+		list[i].add(c.equal(pcg), least)
 	}
 	return list
+}
+
+// equal returns the pair with as many values on both sides, drawn without replacement from the side that
+// has more. It returns the pair itself if the values are unknown.
+func (c Change) equal(pcg *rand.PCG) PartPair {
+	p := c.Pair
+	n := min(p.A.N, p.B.N)
+	if n == max(p.A.N, p.B.N) {
+		return p
+	}
+	draw := func(part Part, values []float64) Part {
+		if part.N == n {
+			return part
+		}
+		if len(values) != part.N {
+			passed := math.Round(part.Mean * float64(part.N))
+			if math.Abs(passed-part.Mean*float64(part.N)) > 1e-6 {
+				return part
+			}
+			values = slices.Concat(make([]float64, part.N-int(passed)), slices.Repeat([]float64{1}, int(passed)))
+		}
+		values = slices.Clone(values)
+		for i := range n {
+			j := i + int((pcg.Uint64()>>32)*uint64(len(values)-i)>>32)
+			values[i], values[j] = values[j], values[i]
+		}
+		return PartOf(values[:n])
+	}
+	return PartPair{draw(p.A, c.A), draw(p.B, c.B)}
 }
 
 // marginOf returns the variance of a single trial of both runs together, negative if most pass. It
@@ -201,7 +240,10 @@ func (p *Population) split(clusters []clusterSum) {
 		return
 	}
 	var squares, noises []float64
-	unknown, mean := 0, p.Difference.Value
+	unknown, mean := 0, 0.0
+	for _, c := range clusters {
+		mean += c.sum / float64(p.Tasks)
+	}
 	for _, c := range clusters {
 		d := c.sum - float64(mean*c.tasks)
 		squares = append(squares, float64(d*d))
@@ -224,6 +266,8 @@ const (
 	maxOrderedSteps = 4_000_000
 	// maxLattice is the largest number of steps between 0 and 1 to which changes are rounded.
 	maxLattice = 2520
+	// leastLattice is the least number of steps to which changes are rounded.
+	leastLattice = 100
 )
 
 // flipSigns tests whether the sums of clusters are as likely to be positive as negative. It counts
@@ -231,6 +275,9 @@ const (
 // rates of up to ten trials. The test of rounded sums is exact, too, because signs do not change.
 func flipSigns(clusters []clusterSum) Exact {
 	lattice := latticeOf(clusters)
+	if lattice == 0 {
+		return normalFlips(clusters)
+	}
 	var sums, weighted []int
 	all, allWeighted := 0, 0
 	for _, c := range clusters {
@@ -255,10 +302,23 @@ func flipSigns(clusters []clusterSum) Exact {
 	return e
 }
 
+// normalFlips is the test of very many clusters, whose flipped sums are normally distributed.
+func normalFlips(clusters []clusterSum) Exact {
+	sums, squares := make([]float64, len(clusters)), make([]float64, len(clusters))
+	for i, c := range clusters {
+		sums[i], squares[i] = c.sum, float64(c.sum*c.sum)
+	}
+	sum := sumOf(sortedCopy(sums))
+	e := normalTest(sum, sumOf(sortedCopy(squares)), 0)
+	e.Better = sum > 0
+	return e
+}
+
 func abs(n int) int { return max(n, -n) }
 
 // latticeOf returns the number of steps between 0 and 1 to which sums are rounded: the least
-// number for which nothing is rounded, if it is small, and otherwise as many as time allows.
+// number for which nothing is rounded, if it is small, and otherwise as many as time allows. It
+// returns 0 if these are too few.
 func latticeOf(clusters []clusterSum) int {
 	total := 0.0
 	for _, c := range clusters {
@@ -266,7 +326,7 @@ func latticeOf(clusters []clusterSum) int {
 	}
 	most := maxLattice
 	if total > 0 {
-		most = int(clamp(maxFlipSteps/(2*total*float64(len(clusters))), 1, maxLattice))
+		most = int(clamp(maxFlipSteps/(2*total*float64(len(clusters))), 0, maxLattice))
 	}
 	for n := 1; n <= most; n++ {
 		if !slices.ContainsFunc(clusters, func(c clusterSum) bool {
@@ -275,6 +335,9 @@ func latticeOf(clusters []clusterSum) int {
 		}) {
 			return n
 		}
+	}
+	if most < leastLattice {
+		return 0
 	}
 	return most
 }
@@ -334,6 +397,9 @@ const (
 	// the number of random subsets that are drawn otherwise.
 	maxSubsets   = 13
 	drawnSubsets = 9_999
+	// At least leastSubsets are drawn, and no more than take maxSubsetSteps.
+	leastSubsets   = 999
+	maxSubsetSteps = 200_000_000
 )
 
 // typicalValues returns the interval between the quantiles of the means over subsets of clusters.
@@ -352,7 +418,7 @@ func typicalValues(clusters []clusterSum, tail float64) record.Interval {
 		}
 	} else {
 		pcg := rand.NewPCG(DefaultSeed, DefaultSeed)
-		for range drawnSubsets {
+		for range min(drawnSubsets, max(leastSubsets, maxSubsetSteps/k)) {
 			sum, tasks, bits := 0.0, 0.0, uint64(0)
 			for i, c := range clusters {
 				if i%64 == 0 {

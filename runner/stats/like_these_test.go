@@ -136,6 +136,46 @@ func TestLikeTheseSplitsVariance(t *testing.T) {
 	require.False(t, ok, "no number of tasks shows that nothing changes")
 }
 
+// Two equal runs with unequal numbers of trials differ by skewed amounts. The test allows for that.
+func TestLikeTheseWithUnequalTrials(t *testing.T) {
+	t.Parallel()
+	for _, n := range [][2]int{{1, 20}, {3, 10}, {5, 20}} {
+		rng := rand.New(rand.NewPCG(uint64(n[0]), 5))
+		const draws = 300
+		shown := 0
+		for range draws {
+			var changes []Change
+			for range 20 {
+				a, b := share(drawOf(rng, 0.97, n[0]), n[0]), share(drawOf(rng, 0.97, n[1]), n[1])
+				changes = append(changes, Change{Pair: PartPair{A: RatePart(a), B: RatePart(b)}})
+			}
+			if LikeThese(changes, 0.95).Test.P <= 0.05 {
+				shown++
+			}
+		}
+		require.Less(t, float64(shown)/draws, 0.05+3*math.Sqrt(0.05*0.95/draws), n)
+	}
+	// The estimate uses all trials, and scores are drawn like verdicts.
+	a, b := []float64{0.2, 0.4}, []float64{0.1, 0.3, 0.5, 0.7}
+	got := LikeThese(slices.Repeat([]Change{{Pair: PartPair{A: PartOf(a), B: PartOf(b)}, A: a, B: b}}, 10), 0.95)
+	require.InDelta(t, 0.1, got.Difference.Value, 1e-12)
+}
+
+// Of many tasks with small changes, none is rounded away.
+func TestLikeTheseOfManyTasks(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(9, 9))
+	var passes [][2]int
+	for range 10_000 {
+		passes = append(passes, [2]int{drawOf(rng, 0.95, 10), drawOf(rng, 0.965, 10)})
+	}
+	got := LikeThese(changesOf(10, passes), 0.95)
+	require.True(t, got.Test.Better)
+	require.Less(t, got.Test.P, 1e-10)
+	require.Greater(t, got.Difference.Interval.Low, 0.005)
+	require.Less(t, got.Difference.Interval.High, 0.025)
+}
+
 func drawOf(rng *rand.Rand, rate float64, n int) int {
 	passed := 0
 	for range n {

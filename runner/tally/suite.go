@@ -78,7 +78,11 @@ func (s *ComparedSuite) likeThese(confidence float64) {
 		}
 		rates = append(rates, stats.Change{Cluster: t.Cluster, Pair: stats.PartPair{A: t.A.RatePart(), B: t.B.RatePart()}})
 		if pair := (stats.PartPair{A: t.A.ScorePart(), B: t.B.ScorePart()}); pair.A.N > 0 && pair.B.N > 0 {
-			scores = append(scores, stats.Change{Cluster: t.Cluster, Pair: pair})
+			c := stats.Change{Cluster: t.Cluster, Pair: pair}
+			if !t.CouldStop() {
+				c.A, c.B = slices.Sorted(slices.Values(t.A.Scores())), slices.Sorted(slices.Values(t.B.Scores()))
+			}
+			scores = append(scores, c)
 		}
 	}
 	p := stats.LikeThese(rates, confidence)
