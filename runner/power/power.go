@@ -246,9 +246,10 @@ func These(gain, within float64, k, n int) float64 {
 }
 
 // Like returns the power of the two-sided t-test of the differences of k tasks, if their true gains have
-// the variance between. It is 0 for a single task.
+// the variance between. It is 0 for fewer tasks than [stats.LeastClusters]. The sign-flip test of
+// [stats.LikeThese] has a power that is one or two points less.
 func Like(gain, within, between float64, k, n int) float64 {
-	if k < 2 {
+	if k < stats.LeastClusters(Confidence) {
 		return 0
 	}
 	deviation := math.Sqrt((within/float64(n) + between) / float64(k))
