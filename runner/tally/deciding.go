@@ -87,7 +87,7 @@ func pairedSides(rec *record.Run) (sides [][2]pairedSide) {
 
 func (d *Deciding) restart() {
 	q := &d.question
-	d.evidence = decide.New(decide.Question{Tasks: len(d.sides), BetterBy: q.BetterBy, Risk: q.Risk, Batch: q.Batch, Seed: uint64(q.Seed)}) // a constant
+	d.evidence = decide.New(decide.Question{Tasks: len(d.sides), BetterBy: q.BetterBy, Risk: q.Risk, Batch: q.Batch, Seed: uint64(q.Seed)})
 	d.taken, d.batch = make([]int, len(d.sides)), nil
 	d.missing, d.costs, d.executed, d.reused, d.spent = 0, [2]sideCosts{}, 0, 0, 0
 }
