@@ -78,6 +78,9 @@ func LikeThese(changes []Change, confidence float64) Population {
 		return p
 	}
 	p.Test = flipSigns(clusters)
+	if v := p.Difference.Value; v > 0 && !p.Test.Better || v < 0 && p.Test.Better {
+		p.Test = Exact{P: 1, least: 1} // the drawn trials contradict all trials
+	}
 	p.Difference.Interval = typicalValues(clusters, (1-confidence)/2)
 	p.Difference.Interval.Low = min(p.Difference.Interval.Low, p.Difference.Value)
 	p.Difference.Interval.High = max(p.Difference.Interval.High, p.Difference.Value)
