@@ -26,9 +26,9 @@ func commands() []experiment {
 			if d.scores {
 				design += " with scores"
 			}
-			times := 12
+			times := 500
 			if n == 50 {
-				times = 6
+				times = 200
 			}
 			designs = append(designs, together(design, times, func(rng *rand.Rand) *compare.Comparison {
 				r := run{rates: drawRates(rng, d.tasks, 0.5), trials: d.trials, threshold: 1, scores: d.scores}
@@ -89,13 +89,13 @@ func baselineRuns() []experiment {
 	for _, d := range [][2]int{{3, 5}, {10, 1}, {10, 5}, {20, 10}} {
 		name := fmt.Sprintf("%d tasks, %s", d[0], text.Count(d[1], "trial", "trials"))
 		for _, rate := range []float64{0.5, 0.8} {
-			designs = append(designs, together(fmt.Sprintf("%s, %g %% pass with and without skills", name, 100*rate), 20,
+			designs = append(designs, together(fmt.Sprintf("%s, %g %% pass with and without skills", name, 100*rate), 1000,
 				func(rng *rand.Rand) *record.BaselineResult { return withBaseline(rng, d[0], d[1], rate, rate) },
 				event[*record.BaselineResult]{"--baseline fails a skill without effect", 0, 0.025, is(record.OutcomeWorse)},
 				event[*record.BaselineResult]{"--baseline --undecided fail passes a skill without effect", 0, 0.025, is(record.OutcomeBetter)},
 			))
 		}
-		found = append(found, together(name+", 60 % pass without skills and 90 % with them", 20,
+		found = append(found, together(name+", 60 % pass without skills and 90 % with them", 1000,
 			func(rng *rand.Rand) *record.BaselineResult { return withBaseline(rng, d[0], d[1], 0.6, 0.9) },
 			event[*record.BaselineResult]{"--baseline shows that a skill helps", 0, 0, is(record.OutcomeBetter)})...)
 	}
@@ -103,7 +103,7 @@ func baselineRuns() []experiment {
 	for _, suites := range []int{3, 10} {
 		list = append(list, experiment{
 			what:   "--baseline fails a command whose skills have no effect",
-			design: fmt.Sprintf("%d suites, 10 tasks, 5 trials, 50 %% pass with and without skills", suites), most: 0.025, times: 20,
+			design: fmt.Sprintf("%d suites, 10 tasks, 5 trials, 50 %% pass with and without skills", suites), most: 0.025, times: 1000,
 			run: repeated(func(rng *rand.Rand) bool {
 				var results []*record.BaselineResult
 				for range suites {

@@ -120,7 +120,7 @@ func alarms() []experiment {
 			r.rates = drawRates(rng, tasks, r.threshold)
 			return compared(rng, r, r)
 		}
-		designs = append(designs, together(fmt.Sprintf("%d tasks, %s", tasks, design), 12, draw,
+		designs = append(designs, together(fmt.Sprintf("%d tasks, %s", tasks, design), 500, draw,
 			event[*compare.RunComparison]{
 				"false alarm of some task", 0, 0.05,
 				share(func(c *compare.RunComparison) bool { return c.Improved+c.Regressed > 0 }),
@@ -157,7 +157,7 @@ func findings() []experiment {
 			}
 			r := run{trials: n, threshold: 0.8, stopping: stopping}
 			list = append(list,
-				experiment{what: "found: each of 3 tasks that fell from 95 % to 40 %", design: design, times: 20, run: func(
+				experiment{what: "found: each of 3 tasks that fell from 95 % to 40 %", design: design, times: 300, run: func(
 					rng *rand.Rand, times int,
 				) float64 {
 					found := 0.0
@@ -172,7 +172,7 @@ func findings() []experiment {
 					return found
 				}},
 				experiment{
-					what: "found: these tasks, which fell from 90 % to 75 %", design: design, times: 20,
+					what: "found: these tasks, which fell from 90 % to 75 %", design: design, times: 300,
 					run: repeated(func(rng *rand.Rand) bool {
 						return compareFall(rng, r, 20, 0.9, 0.75).TheseTasks.Outcome == record.OutcomeWorse
 					}),
@@ -208,7 +208,7 @@ func needed() []experiment {
 		for _, rates := range [][2]float64{{0.9, 0.5}, {1, 0.7}, {0.5, 0.2}} {
 			list = append(list, experiment{
 				what:   "decided with the trials that were asked for",
-				design: fmt.Sprintf("%d tasks, one from %g to %g", tasks, rates[0], rates[1]), least: 0.8, times: 30,
+				design: fmt.Sprintf("%d tasks, one from %g to %g", tasks, rates[0], rates[1]), least: 0.8, times: 1000,
 				run: func(rng *rand.Rand, times int) float64 {
 					n := trialsToDecide(tasks, rates)
 					a, b := run{trials: n, threshold: 1}, run{trials: n, threshold: 1}

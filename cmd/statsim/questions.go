@@ -175,7 +175,7 @@ func questions() []experiment {
 		if gain == 0 {
 			most = 0.05
 		}
-		list = append(list, together(w.String(), 1000, w.drawer(),
+		list = append(list, together(w.String(), 5000, w.drawer(),
 			shown("these tasks", most, pairOfRuns.theseTasks),
 			shown("mid-p test of Cochran, Mantel and Haenszel", 0, pairOfRuns.midP),
 			shown("tasks like these", most, pairOfRuns.likeThese),
@@ -191,7 +191,7 @@ func questions() []experiment {
 		{tasks: 20, trials: 10, mean: 0.67, spread: 1.5, uneven: true},
 		{tasks: 100, trials: 5, mean: 0.67, spread: 1.5},
 	} {
-		list = append(list, together(w.String(), 200, w.drawer(),
+		list = append(list, together(w.String(), 2000, w.drawer(),
 			shown("these tasks", 0.05, pairOfRuns.theseTasks), shown("tasks like these", 0.05, pairOfRuns.likeThese))...)
 	}
 	for _, w := range []world{
@@ -201,7 +201,7 @@ func questions() []experiment {
 		{tasks: 40, trials: 5, mean: 0.67, spread: 1.5, effects: 1.5, cluster: 5},
 		{tasks: 100, trials: 3, mean: 0.67, spread: 1.5, effects: 1.5, cluster: 10},
 	} {
-		list = append(list, together(w.String(), 200, w.drawer(),
+		list = append(list, together(w.String(), 2000, w.drawer(),
 			shown("tasks like these", 0.05, pairOfRuns.likeThese),
 			shown("these tasks, as an answer about tasks like these", 0, pairOfRuns.theseTasks))...)
 	}
@@ -222,7 +222,7 @@ func populations() []experiment {
 	} {
 		drawn := w.drawer()
 		list = append(list, experiment{
-			what: "difference of tasks like these", design: w.String(), least: 0.94, times: 100,
+			what: "difference of tasks like these", design: w.String(), least: 0.94, times: 1000,
 			run: repeated(func(rng *rand.Rand) bool {
 				p := drawn(rng)
 				return holds(stats.LikeThese(p.changes, 0.95).Difference.Interval, p.gain)
@@ -234,7 +234,7 @@ func populations() []experiment {
 		lose := 0.5 * gainers / (1 - gainers)
 		list = append(list, experiment{
 			what:   "difference of tasks like these, skewed effects",
-			design: fmt.Sprintf("20 tasks, 20 trials; %.0f %% of tasks gain 50 points, the others lose %.1f", 100*gainers, 100*lose), times: 100,
+			design: fmt.Sprintf("20 tasks, 20 trials; %.0f %% of tasks gain 50 points, the others lose %.1f", 100*gainers, 100*lose), times: 1000,
 			run: repeated(func(rng *rand.Rand) bool {
 				var changes []stats.Change
 				for range 20 {
@@ -259,7 +259,7 @@ func repetitions() []experiment {
 	for _, candidates := range []int{1, 5, 20, 100} {
 		for _, corrected := range []bool{true, false} {
 			w := world{tasks: 20, trials: 5, mean: 0.67, spread: 1.5}
-			e := experiment{what: "some verdict, by repeated comparisons with one baseline", most: 0.05, times: 150}
+			e := experiment{what: "some verdict, by repeated comparisons with one baseline", most: 0.05, times: 1000}
 			if !corrected {
 				e.what, e.most = "some verdict, if comparisons are not counted", 0
 			}
