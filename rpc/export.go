@@ -14,6 +14,7 @@ import (
 
 	"waza/eval/decode"
 	"waza/rpc/internal/dispatch"
+	"waza/runner/baselines"
 	"waza/runner/record"
 	"waza/runner/report"
 	"waza/runner/report/formats"
@@ -236,7 +237,7 @@ func (c *call) exportAgainst(format formats.Format, id string) (formats.Format, 
 			" requires format html, got %s; run.compare compares runs without a report", format.Name)
 	}
 	format.Write = func(w io.Writer, h record.Handle) error {
-		return page.WriteWith(w, h, page.Options{Against: against})
+		return page.WriteWith(w, h, page.Options{Against: against, Ledger: baselines.In(c.conn.runner.Catalog().StateDir())})
 	}
 	return format, nil
 }

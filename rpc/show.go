@@ -9,6 +9,7 @@ import (
 
 	"waza/rpc/internal/dispatch"
 	"waza/rpc/internal/wire"
+	"waza/runner/baselines"
 	"waza/runner/record"
 	"waza/runner/report/page"
 )
@@ -53,7 +54,9 @@ func getPage(ctx context.Context, c *call, p *pageParams) (*runPage, error) {
 		return nil, err
 	}
 	data, err := buffered(ctx, h.ID(), maxResult, "a page", "the page is too large for one message",
-		func(w io.Writer) error { return page.WriteData(w, h, against) })
+		func(w io.Writer) error {
+			return page.WriteData(w, h, page.Options{Against: against, Ledger: baselines.In(c.conn.runner.Catalog().StateDir())})
+		})
 	if err != nil {
 		return nil, err
 	}

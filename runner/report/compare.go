@@ -302,13 +302,19 @@ func (d *compared) pairCells(t *compare.TaskComparison) []item {
 		plain(figure.Points(t.PassRate.Difference) + bounds(t.PassRate.Interval, figure.PointsInterval)),
 		plain("–"), plain(d.p(t.P)), plain(needed(t.Needed)),
 	}
-	if t.Shrunken != nil {
-		cells[3].text += ", shrunken " + figure.Points(*t.Shrunken)
-	}
+	cells[3].text += shrunkenDifference(t)
 	if t.Score != nil {
 		cells[4] = plain(figure.Score(t.Score.Reference) + " → " + figure.Score(t.Score.Run))
 	}
 	return cells
+}
+
+// shrunkenDifference formats the shrunken difference of the pass rates to follow other texts; empty without one.
+func shrunkenDifference(t *compare.TaskComparison) string {
+	if t.Shrunken == nil {
+		return ""
+	}
+	return ", shrunken " + figure.Points(*t.Shrunken)
 }
 
 // p formats a p-value with enough digits to compare it with the level.
@@ -333,7 +339,7 @@ func manyCells(id string, list []*compare.TaskComparison) []item {
 			continue
 		}
 		cells[1] = plain(figure.Percent(t.PassRate.Reference))
-		cells = append(cells, item{text: figure.Percent(t.PassRate.Run) + " " + className(t.Class), colour: classColour[t.Class]})
+		cells = append(cells, item{text: figure.Percent(t.PassRate.Run) + " " + className(t.Class) + shrunkenDifference(t), colour: classColour[t.Class]})
 	}
 	return cells
 }

@@ -15,6 +15,7 @@ import (
 	"waza/cmd/waza/output"
 	"waza/cmd/waza/state"
 	"waza/eval/decode"
+	"waza/runner/baselines"
 	"waza/runner/record"
 	"waza/runner/report/formats"
 	"waza/runner/report/page"
@@ -147,7 +148,7 @@ func exportAgainst(rn *state.Opened, format formats.Format, earlier string) (for
 		return format, err
 	}
 	format.Write = func(w io.Writer, h record.Handle) error {
-		return page.WriteWith(w, h, page.Options{Against: against})
+		return page.WriteWith(w, h, page.Options{Against: against, Ledger: baselines.In(rn.Catalog().StateDir())})
 	}
 	return format, nil
 }

@@ -32,6 +32,7 @@ import (
 	"waza/rpc/gateway/router/desktop"
 	"waza/rpc/gateway/store"
 	"waza/runner"
+	"waza/runner/baselines"
 	"waza/runner/fleet/survey"
 	"waza/runner/journal"
 	"waza/runner/routing"
@@ -298,6 +299,7 @@ func (s *Server) openJobs() (protocol, error) {
 		o.Board = s.board
 		s.pages = dashboard.New(dashboard.Options{
 			Tokens: o.Tokens, Run: s.runner.Catalog().Run, Sees: s.sees, Secure: c.TLSCert != "", Log: s.o.Log,
+			Ledger: baselines.In(s.runner.Catalog().StateDir()),
 		})
 		o.Dashboard = s.pages
 		o.ServeRPC = func(ctx context.Context, stream io.ReadWriteCloser, who *token.Claims) error {

@@ -1,9 +1,11 @@
 package page
 
 import (
+	"context"
 	"strings"
 	"time"
 
+	"waza/runner/compare"
 	"waza/runner/record"
 	"waza/runner/report"
 )
@@ -17,6 +19,10 @@ type htmlAgainst struct {
 	Summary   *record.Summary `json:"summary,omitempty"`
 	// Gone lists the tasks that this run does not have.
 	Gone []string `json:"gone,omitempty"`
+	// Sections is what waza compare prints about the two runs, in its words. Uncompared is why there
+	// are none.
+	Sections   []report.Section `json:"sections,omitempty"`
+	Uncompared string           `json:"uncompared,omitempty"`
 }
 
 // htmlWas is the result of a task in the earlier run.
@@ -28,7 +34,8 @@ type htmlWas struct {
 }
 
 // compare adds the results of tasks and trials in an earlier run.
-func (d *htmlData) compare(rec *record.Run, against record.Handle) error {
+func (d *htmlData) compare(h record.Handle, o Options) error {
+	rec, against := h.Record(), o.Against
 	rep, err := report.OfResults(against)
 	if err != nil {
 		return err
@@ -37,6 +44,7 @@ func (d *htmlData) compare(rec *record.Run, against record.Handle) error {
 	d.page.Against = &htmlAgainst{
 		RunID: before.RunID, StartedAt: rep.StartedAt, Agent: before.Config.Agent, Model: before.ModelText(nil), Summary: rep.Summary,
 	}
+	d.conclude(h, o)
 	now := map[string]int{}
 	for i, t := range rec.Tasks {
 		now[t.ID] = i
@@ -51,6 +59,18 @@ func (d *htmlData) compare(rec *record.Run, against record.Handle) error {
 		}
 	}
 	return d.compareTrials(before, against, now)
+}
+
+// conclude adds the tests of waza compare, or why there are none, because the report of the run can
+// be read without them.
+func (d *htmlData) conclude(h record.Handle, o Options) {
+	c, err := compare.Compare(context.Background(), []compare.Source{compare.FromRun(o.Against), compare.FromRun(h)},
+		compare.Options{Ledger: o.Ledger})
+	if err != nil {
+		d.page.Against.Uncompared = err.Error()
+		return
+	}
+	d.page.Against.Sections = report.Sections(c)
 }
 
 // compareTrials adds the earlier verdict of each trial with the same task and number.

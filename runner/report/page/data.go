@@ -144,7 +144,7 @@ func (d *htmlData) write(out *bufio.Writer) error {
 }
 
 // gatherHTML reads a run without keeping transcripts.
-func gatherHTML(h, against record.Handle) (*htmlData, error) {
+func gatherHTML(h record.Handle, o Options) (*htmlData, error) {
 	rep, err := report.OfResults(h)
 	if err != nil {
 		return nil, err
@@ -166,8 +166,8 @@ func gatherHTML(h, against record.Handle) (*htmlData, error) {
 	if err := d.gatherTrials(h); err != nil {
 		return nil, err
 	}
-	if against != nil {
-		err = d.compare(h.Record(), against)
+	if o.Against != nil {
+		err = d.compare(h, o)
 	}
 	return d, err
 }

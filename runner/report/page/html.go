@@ -6,6 +6,7 @@ import (
 	"html"
 	"io"
 
+	"waza/runner/compare"
 	"waza/runner/record"
 	"waza/runner/report"
 )
@@ -15,6 +16,8 @@ type Options struct {
 	// Against is an earlier run to compare with; nil means none. With it, the report shows which
 	// tasks and trials have changed since.
 	Against record.Handle
+	// Ledger counts the comparisons with each baseline, as in [compare.Options]; nil counts nothing.
+	Ledger compare.Ledger
 	// TranscriptBytes is the most compressed bytes of transcripts and files; 0 means 50 MB. The
 	// report omits what does not fit, passed trials first, and states that it did.
 	TranscriptBytes int64
@@ -31,7 +34,7 @@ func Write(w io.Writer, h record.Handle) error { return WriteWith(w, h, Options{
 // trial and the transcripts of a few chunks in memory. Errors come from w and from reading the
 // record.
 func WriteWith(w io.Writer, h record.Handle, o Options) error {
-	d, err := gatherHTML(h, o.Against)
+	d, err := gatherHTML(h, o)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}

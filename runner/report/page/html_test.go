@@ -194,7 +194,7 @@ func TestHTMLChunksAtOnce(t *testing.T) {
 		list = append(list, &record.Trial{Output: text})
 	}
 	h := hold(list)
-	d, err := gatherHTML(h, nil)
+	d, err := gatherHTML(h, Options{})
 	require.NoError(t, err)
 	write := func(room int64, atOnce int) string {
 		var b bytes.Buffer

@@ -28,10 +28,9 @@ func Parts() Page {
 }
 
 // WriteData writes the present state of a run as shown in an HTML report, without transcripts,
-// as one JSON value. If against is not nil, the report compares with it. WriteData holds some
-// numbers of each trial and one whole trial at a time in memory.
-func WriteData(w io.Writer, h, against record.Handle) error {
-	d, err := gatherHTML(h, against)
+// as one JSON value. It holds some numbers of each trial and one whole trial at a time in memory.
+func WriteData(w io.Writer, h record.Handle, o Options) error {
+	d, err := gatherHTML(h, o)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}

@@ -16,9 +16,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waza/runner/compare"
 	"waza/runner/journal"
 	"waza/runner/record"
 	"waza/runner/record/recordtest"
+	"waza/runner/report"
 	"waza/runner/report/reporttest"
 )
 
@@ -150,6 +152,30 @@ func (p *readPage) readChunk(t testing.TB, named, packed string) {
 	require.Equal(t, want, got)
 	p.order = append(p.order, got...)
 	p.chunks++
+}
+
+// A comparison has the sentences and tables that waza compare prints.
+func TestAgainstSaysWhatTheTerminalSays(t *testing.T) {
+	t.Parallel()
+	r := newHTMLRunner(t)
+	before, now := runSuite(t, r, "demo", record.Request{Model: "demo-0"}), runSuite(t, r, "demo", record.Request{})
+	p, _ := pageOfHandle(t, now, Options{Against: before})
+
+	c, err := compare.Compare(t.Context(), []compare.Source{compare.FromRun(before), compare.FromRun(now)}, compare.Options{})
+	require.NoError(t, err)
+	var terminal strings.Builder
+	require.NoError(t, report.Comparison(&terminal, c, report.Options{}))
+	against := p.data.Run["against"].(map[string]any)
+	lines := 0
+	for _, s := range against["sections"].([]any) {
+		list, _ := s.(map[string]any)["lines"].([]any)
+		for _, line := range list {
+			lines++
+			require.Contains(t, terminal.String(), line.(string)+"\n")
+		}
+	}
+	require.Greater(t, lines, 2)
+	require.Contains(t, terminal.String(), "Verdict: on ")
 }
 
 // A held is a canned run that can have files. Visitors of its trials own them.

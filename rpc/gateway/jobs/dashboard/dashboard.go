@@ -15,11 +15,12 @@ import (
 	"waza/rpc/access"
 	"waza/rpc/gateway/door"
 	"waza/rpc/gateway/jobs/token"
+	"waza/runner/compare"
 	"waza/runner/pause"
 	"waza/runner/record"
 )
 
-// Options configure a dashboard. All except Log and Secure are required.
+// Options configure a dashboard. All except Ledger, Log and Secure are required.
 type Options struct {
 	// Tokens creates and checks the tokens of visitors.
 	Tokens *token.Issuer
@@ -27,6 +28,8 @@ type Options struct {
 	Run func(id string) (record.Handle, error)
 	// Sees reports whether the owner of a token can see an existing run.
 	Sees func(ctx context.Context, c *token.Claims, runID string) (bool, error)
+	// Ledger counts the comparisons with each baseline; nil counts nothing.
+	Ledger compare.Ledger
 	// Secure restricts the cookie to TLS.
 	Secure bool
 	// Log gets structured records without codes and tokens; nil discards them.

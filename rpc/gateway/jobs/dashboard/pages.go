@@ -78,7 +78,7 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, id, against str
 		return
 	}
 	h, err := d.find(r.Context(), claims, id)
-	o := page.Options{}
+	o := page.Options{Ledger: d.o.Ledger}
 	if err == nil && against != "" {
 		o.Against, err = d.find(r.Context(), claims, against)
 	}

@@ -1,5 +1,7 @@
 // The columns of the table of tasks, and their cells.
 
+const SHRUNKEN = new Map(((SUMMARY.shrunken || {}).tasks || []).map((t) => [t.id, t.passRate]));
+
 // COLUMNS are the columns of the table. by returns the value to sort by, a number or a
 // text; it returns undefined for an unknown value, which comes last in either order.
 const COLUMNS = [
@@ -13,6 +15,16 @@ const COLUMNS = [
     when: () => Boolean(RUN.against),
   },
   { key: 'rate', title: 'Pass rate', by: (t) => t.rate ?? undefined, cell: rateCell, down: true },
+  {
+    key: 'shrunken',
+    title: 'Shrunken',
+    number: true,
+    tip: 'The pass rate moved toward the mean of all tasks, by the part of its distance that chance explains',
+    by: (t) => SHRUNKEN.get(t.id),
+    cell: (t) => numberCell(SHRUNKEN.has(t.id) ? percent(SHRUNKEN.get(t.id)) : DASH, 'Shrunken'),
+    down: true,
+    when: () => SHRUNKEN.size > 0,
+  },
   {
     key: 'trials',
     title: 'Trials',

@@ -3,9 +3,22 @@
 // agreement of judges with people.
 
 function showMeasures() {
-  const blocks = [judged(), benchmark(), matrix(), metrics(), groups(), baseline(), triggers(), shouldTrigger(), routing(), calibrations(), corrected()].flat().filter(Boolean);
+  const blocks = [compared(), judged(), benchmark(), matrix(), metrics(), groups(), baseline(), triggers(), shouldTrigger(), routing(), calibrations(), corrected()].flat().filter(Boolean);
   put(byId('measures'), blocks);
   byId('measures').hidden = blocks.length === 0;
+}
+
+// compared shows what waza compare prints about this run and the earlier one, in its words.
+function compared() {
+  const a = RUN.against || {};
+  if (a.uncompared) return block('Comparison', `Not tested: ${a.uncompared}.`, null, []);
+  return (a.sections || []).map((s, i) => {
+    const [head, ...rows] = s.rows || [[]];
+    const made = block(s.title || (i === 0 ? 'Comparison' : ''), null, head, rows.map((cells) => row(...cells)));
+    made.append(...(s.lines || []).map((text) => el('p', {}, text)));
+    made.classList.add('whole', 'compared');
+    return made;
+  });
 }
 
 // block returns a small table with a title and an optional sentence above it.
@@ -13,7 +26,7 @@ function block(title, about, head, rows) {
   return el(
     'div',
     { class: 'block' },
-    el('h2', {}, title),
+    title && el('h2', {}, title),
     typeof about === 'string' ? el('p', { class: 'quiet' }, about) : about,
     rows.length > 0 &&
       el(
