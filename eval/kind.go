@@ -3,6 +3,8 @@ package eval
 import (
 	"slices"
 	"strings"
+
+	"waza/eval/decode"
 )
 
 // A Kind describes one executor or grader that a suite can name. The packages that implement
@@ -82,6 +84,9 @@ type Vocabulary struct {
 	CheckFleet func(address string) (login bool, err error)
 	// CheckHost returns the fault of an entry of config.sandbox.network. Nil accepts any entry.
 	CheckHost func(entry string) error
+	// CheckDecide returns findings about the question of config.decide of a suite without errors. Nil
+	// accepts any question.
+	CheckDecide func(s *Suite) decode.Diagnostics
 }
 
 // Executor returns the executor kind with that name or alias.

@@ -183,6 +183,7 @@ func (l *loader) load(src *decode.Source) {
 	metricCheck{l}.checkThresholds()
 	skillCheck{l.skills}.check()
 	s.skills = l.skills.all()
+	suiteCheck{l}.checkQuestion()
 	if len(s.Tasks) == 0 && s.Triggers == nil && l.Errors() == before {
 		l.Reportf(src, decode.Place(src.Root, "tasks"), decode.Error, decode.CodeNoTasks, "the suite has no task to run")
 	}

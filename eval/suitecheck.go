@@ -164,6 +164,19 @@ func (l suiteCheck) checkDecide() {
 	}
 }
 
+// checkQuestion reports a question of config.decide that no run of the loaded suite can decide. Runs without
+// skills ask none.
+func (l suiteCheck) checkQuestion() {
+	v := l.options.Vocabulary
+	if l.suite.Config.Decide.BetterBy == 0 || l.Errors() > 0 || len(l.suite.Tasks) == 0 || v == nil || v.CheckDecide == nil ||
+		l.options.NoSkills || l.options.UpdateSnapshots || l.options.Recorded {
+		return
+	}
+	for _, d := range v.CheckDecide(l.suite) {
+		l.Report(d)
+	}
+}
+
 // inContextDir finds a file in the suite's fixture directory.
 func (l suiteCheck) inContextDir(rel string) (path string, ok bool) {
 	dir := filepath.Join(l.suite.Dir, "fixtures")

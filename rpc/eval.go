@@ -270,10 +270,8 @@ func (c *call) complete(req *record.Request, o *RunOptions) error {
 		return dispatch.WrongParam("stopping", nil, " must be 0 or a confidence from 0.5 to 1")
 	}
 	var err error
-	if o.Decide != nil {
-		if req.Decide, err = o.Decide.request(); err != nil {
-			return err
-		}
+	if req.Decide, err = o.question(); err != nil {
+		return err
 	}
 	if o.ContextDir == "" {
 		return nil

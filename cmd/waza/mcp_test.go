@@ -243,6 +243,13 @@ func TestMCPErrors(t *testing.T) {
 	require.NoError(t, os.WriteFile(outside, []byte(capitals), 0o600))
 	require.NoError(t, os.Symlink(filepath.Dir(outside), filepath.Join(a.dir, "link")))
 	const path = "evals/capitals/eval.yaml"
+	decide := func(key string, value any) object {
+		q := object{"a": "small", "b": "large", "better_by": 5, "max_trials": 10}
+		if q[key] = value; value == nil {
+			delete(q, key)
+		}
+		return q
+	}
 	for _, c := range []struct {
 		tool      string
 		arguments object
@@ -264,6 +271,19 @@ func TestMCPErrors(t *testing.T) {
 		{"waza_run", object{"path": path, "agent": "nobody"}, "nobody"},
 		{"waza_run", object{"path": path, "trials": -1}, "at least 1"},
 		{"waza_run", object{"path": path, "wait_seconds": -1}, "wait_seconds"},
+		{"waza_run", object{"path": path, "decide": decide("betterBuy", 5)}, "betterBuy"},
+		{"waza_run", object{"path": path, "decide": decide("a", "")}, `"decide.a" must not be empty`},
+		{"waza_run", object{"path": path, "decide": decide("b", "small")}, "both sides are small"},
+		{"waza_run", object{"path": path, "decide": decide("better_by", 100.5)}, `"decide.better_by" must be at most 100, got 100.5`},
+		{"waza_run", object{"path": path, "decide": decide("risk", 0.5)}, `"decide.risk" must be less than 0.5, got 0.5`},
+		{"waza_run", object{"path": path, "decide": decide("pairs", 0)}, `"decide.pairs" must be at least 1, got 0`},
+		{"waza_run", object{"path": path, "decide": decide("seed", 0)}, `"decide.seed" must be at least 1, got 0`},
+		{"waza_run", object{"path": path, "decide": decide("max_trials", nil)}, "has no budget"},
+		{"waza_run", object{"path": path, "decide": decide("", nil), "model": "small"}, "names both sides; omit the model"},
+		{"waza_run", object{"path": path, "decide": decide("", nil), "trials": 3}, "give decide.pairs instead"},
+		{"waza_run", object{"path": path, "decide": decide("", nil), "fail_fast": true}, `"fail_fast" cannot be combined with decide`},
+		{"waza_plan", object{"path": path, "detect": 100.5}, "less than 100 points, got 100.5"},
+		{"waza_plan", object{"path": path, "power": 0.2}, `"power" must be at least 0.5, got 0.2`},
 		{"waza_run_result", object{"run_id": "nope"}, "waza_results_runs"},
 		{"waza_run_result", object{}, "not found"},
 		{"waza_run_status", object{"run_id": "../../x"}, "not found"},

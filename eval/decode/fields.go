@@ -195,6 +195,8 @@ func (d *Decoder) check(f *fields.Field, n *yaml.Node, v reflect.Value) {
 			bad("at most %v", *f.Max)
 		case f.Above != nil && x <= *f.Above:
 			bad("more than %v", *f.Above)
+		case f.Below != nil && x >= *f.Below:
+			bad("less than %v", *f.Below)
 		}
 	}
 	if v.Kind() == reflect.String {

@@ -4,8 +4,8 @@
 //	yaml or json  the name; yaml's ",inline" and json's embedding without a name
 //	              include the fields of an embedded struct
 //	alias         other names, separated by commas
-//	jsonschema    required, minimum=N, maximum=N, exclusiveMinimum=N, minItems=N,
-//	              enum=X, separated by commas; other rules are ignored
+//	jsonschema    required, minimum=N, maximum=N, exclusiveMinimum=N,
+//	              exclusiveMaximum=N, minItems=N, enum=X, separated by commas; other rules are ignored
 //	doc           one sentence for reference documents
 //
 // Both options of suites and parameters of methods are such structs.
@@ -31,6 +31,7 @@ type Field struct {
 	Required bool
 	Min, Max *float64 // nil for none
 	Above    *float64 // exclusive minimum; nil for none
+	Below    *float64 // exclusive maximum; nil for none
 	MinItems int
 	Enum     []string // nil for any value
 }
@@ -94,6 +95,8 @@ func (f *Field) rules(tag string) {
 			f.Max = &number
 		case rule == "exclusiveMinimum":
 			f.Above = &number
+		case rule == "exclusiveMaximum":
+			f.Below = &number
 		case rule == "minItems":
 			f.MinItems = int(number)
 		}

@@ -16,7 +16,7 @@ type inner struct {
 type Outer struct {
 	Name   string   `yaml:"name" json:"title" alias:"label,id" jsonschema:"required" doc:"Its name."`
 	Share  *float64 `yaml:"share" json:"share" jsonschema:"minimum=0,maximum=1,default=0.5"`
-	Speed  float64  `jsonschema:"exclusiveMinimum=0"`
+	Speed  float64  `jsonschema:"exclusiveMinimum=0,exclusiveMaximum=9"`
 	List   []string `yaml:"list,omitempty" json:"list,omitempty" jsonschema:"minItems=2,enum=a,enum=b"`
 	Hidden string   `yaml:"-" json:"-"`
 	inner  `yaml:",inline"`
@@ -49,6 +49,7 @@ func TestRules(t *testing.T) {
 	require.Equal(t, 1.0, *share.Max)
 	require.Nil(t, share.Enum)
 	require.Equal(t, 0.0, *fields.Find(list, "speed").Above)
+	require.Equal(t, 9.0, *fields.Find(list, "speed").Below)
 	require.Equal(t, 2, fields.Find(list, "list").MinItems)
 	require.Equal(t, []string{"a", "b"}, fields.Find(list, "list").Enum)
 	require.Nil(t, fields.Find(list, "none"))

@@ -59,10 +59,13 @@ type runInput struct {
 type decideInput struct {
 	A         string   `json:"a" jsonschema:"the side to compare with: a model, a cell of the suite's matrix, a git revision of the skills, or none for the agent without skills"`
 	B         string   `json:"b" jsonschema:"the side that may be better: a model or a cell, or . for the skills as they are"`
-	BetterBy  float64  `json:"better_by" jsonschema:"the least gain worth having, in points of the pass rate"`
-	Risk      *float64 `json:"risk,omitempty" jsonschema:"the greatest chance of a wrong answer; 0.05 when absent"`
+	BetterBy  float64  `json:"better_by" jsonschema:"the least gain worth having, in points of the pass rate, more than 0 and at most 100"`
+	Risk      *float64 `json:"risk,omitempty" jsonschema:"the greatest chance of a wrong answer, more than 0 and less than 0.5; 0.05 when absent"`
 	MaxCost   *float64 `json:"max_cost,omitempty" jsonschema:"the most that the run can cost, in US dollars; give this or max_trials"`
 	MaxTrials *int     `json:"max_trials,omitempty" jsonschema:"the most trials that the run can execute; 0 runs nothing and uses recorded trials"`
+	Pairs     *int     `json:"pairs,omitempty" jsonschema:"the most pairs of trials of each task; 100 when absent"`
+	Seed      *int     `json:"seed,omitempty" jsonschema:"order of the tasks, from 1; when absent, that of the newest run with the same sides, or a random one"`
+	Fresh     bool     `json:"fresh,omitempty" jsonschema:"reuse no trials of earlier runs"`
 }
 
 type started struct {

@@ -2,14 +2,19 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 
 	"waza/eval"
+	"waza/eval/decode"
+	"waza/eval/text"
 	"waza/runner/catalog"
+	"waza/runner/executor/command"
 	"waza/runner/internal/checkout"
+	"waza/runner/provider"
 	"waza/runner/record"
 )
 
@@ -41,7 +46,7 @@ func ask(suite *eval.Suite, req record.Request) (*eval.Suite, record.Request, er
 		q.Pairs = req.Trials
 	}
 	if err := checkQuestion(suite, &req, &q); err != nil {
-		return nil, req, &record.QuestionError{Reason: err.Error()}
+		return nil, req, err
 	}
 	s := *suite
 	c := &s.Config
@@ -62,6 +67,78 @@ func narrows(req *record.Request) bool {
 	return req.Trial > 0 || req.SkipGraders || req.UpdateSnapshots || req.NoSkills || req.Model != "" || len(req.Models) > 0
 }
 
+// checkDecide finds out whether runs can decide the question of config.decide, as [eval.Vocabulary] wants it. It
+// starts no program, so that it accepts missing revisions.
+func (r *Planner) checkDecide(s *eval.Suite) decode.Diagnostics {
+	var question *record.QuestionError
+	suite, req, err := ask(s, record.Request{})
+	if errors.As(err, &question) {
+		return decode.Diagnostics{diagnose(s, question)}
+	}
+	if err != nil || req.Decide == nil {
+		return nil
+	}
+	kind, err := r.executorKind(suite, req)
+	if err != nil {
+		return nil // other findings say so
+	}
+	d := &draft{Plan: &Plan{Suite: suite, executors: r.executors, graders: r.graders}, req: req, kind: kind}
+	d.configure()
+	if d.planCells() != nil {
+		return nil
+	}
+	if errors.As(d.chooseSides(), &question) {
+		return decode.Diagnostics{diagnose(s, question)}
+	}
+	return d.unpriced()
+}
+
+// unpriced finds models of sides whose costs nobody knows, although config.max_cost limits them.
+func (d *draft) unpriced() (found decode.Diagnostics) {
+	if d.Suite.Config.MaxCost <= 0 {
+		return nil
+	}
+	for i, c := range d.cells {
+		model := c.Settings.Model
+		if _, priced := provider.Prices(d.Suite.Config.Prices).Find(model); priced || model == "" {
+			continue
+		}
+		at := decode.At("config", "decide", "between", i)
+		switch {
+		case c.Can().Metered:
+			found = append(found, d.Suite.Diagnose(at, decode.Error, decode.CodeInvalidValue,
+				fmt.Sprintf("config.max_cost requires a price for model %q; add it to config.prices", sideName(model))))
+		case c.Executor.Name == command.Kind.Name:
+			found = append(found, d.Suite.Diagnose(at, decode.Warning, decode.CodeInvalidValue, fmt.Sprintf(
+				"config.max_cost limits only costs that the program reports itself, because model %q has no price; add it to config.prices", sideName(model))))
+		}
+	}
+	return found
+}
+
+// diagnose returns the finding about the question of config.decide.
+func diagnose(s *eval.Suite, e *record.QuestionError) decode.Diagnostic {
+	at := decode.At("config", "decide")
+	switch e.Key {
+	case "a", "b":
+		if at = append(at, "between"); len(s.Config.Decide.Between) == 2 {
+			at = append(at, map[string]int{"a": 0, "b": 1}[e.Key])
+		}
+	case "better_by", "risk":
+		at = append(at, e.Key)
+	}
+	return s.Diagnose(at, decode.Error, decode.CodeInvalidValue, "config.decide: "+e.Reason)
+}
+
+// missingRevision returns the error of [draft.planTasks], with the side of the question that names a missing
+// revision.
+func (d *draft) missingRevision(err error) error {
+	if revision := (*record.RevisionError)(nil); d.req.Decide != nil && errors.As(err, &revision) {
+		return &record.QuestionError{Key: "a", Reason: revision.Error()}
+	}
+	return err
+}
+
 // questionOf returns the question of config.decide.
 func questionOf(s *eval.Suite) *record.DecideRequest {
 	d := &s.Config.Decide
@@ -75,46 +152,52 @@ func questionOf(s *eval.Suite) *record.DecideRequest {
 	return q
 }
 
-// checkQuestion returns an error for a question that no run of the suite can decide.
+// checkQuestion returns an error for a question that no run of the suite can decide: a
+// [*record.QuestionError].
 func checkQuestion(s *eval.Suite, req *record.Request, q *record.DecideRequest) error {
+	wrong := func(key, format string, args ...any) error {
+		return &record.QuestionError{Key: key, Reason: fmt.Sprintf(format, args...)}
+	}
 	switch {
 	case !(q.BetterBy > 0 && q.BetterBy <= 1):
-		return fmt.Errorf("better-by must be more than 0 and at most 100 points, got %v", q.BetterBy*100)
+		return wrong("better_by", "the gain must be more than 0 and at most 100 points, got %.12g", q.BetterBy*100)
 	case !(q.Risk > 0 && q.Risk < 0.5):
-		return fmt.Errorf("the risk must be more than 0 and less than 50 %%, got %v", q.Risk)
+		return wrong("risk", "the risk must be more than 0 and less than 50 %%, got %.12g %%", q.Risk*100)
 	case q.MaxCost != nil && !(*q.MaxCost >= 0) || q.MaxTrials != nil && *q.MaxTrials < 0:
-		return fmt.Errorf("the budget must not be negative")
+		return wrong("budget", "the budget must not be negative")
 	case q.Seed < 0 || q.Seed > maxSeed:
-		return fmt.Errorf("the seed must be between 1 and %d, got %d", maxSeed, q.Seed)
+		return wrong("seed", "the seed must be between 1 and %d, got %d", maxSeed, q.Seed)
 	case q.A == "" || q.B == "":
-		return fmt.Errorf("both sides must have a name")
+		return wrong(map[bool]string{true: "a", false: "b"}[q.A == ""], "both sides must have a name")
 	case q.A == q.B:
-		return fmt.Errorf("both sides are %s; name two different ones", q.A)
+		return wrong("b", "both sides are %s; name two different ones", sideName(q.A))
 	case q.A == record.SideFiles || q.B == record.SideNone:
-		return fmt.Errorf("the sides are in the wrong order; the files as they are must be the second side (waza decide none .)")
+		return wrong("a", "the sides are in the wrong order; the files as they are must be the second side (waza decide none .)")
 	case q.A == record.SideNone && !q.Baseline():
-		return fmt.Errorf("none, the agent without skills, can only be compared with the files as they are (waza decide none .)")
+		return wrong("b", "none, the agent without skills, can only be compared with the files as they are (waza decide none .)")
 	case s.Kind != eval.ToolEval:
-		return fmt.Errorf("a suite of the kind %s has rules of its own for its cells; ask about a suite of the kind %s", s.Kind, eval.ToolEval)
+		return wrong("", "a suite of the kind %s has rules of its own for its cells; ask about a suite of the kind %s", s.Kind, eval.ToolEval)
 	case req.Trial > 0:
-		return fmt.Errorf("a single trial decides nothing; omit the number of the trial")
+		return wrong("", "a single trial decides nothing; omit the number of the trial")
 	case req.SkipGraders:
-		return fmt.Errorf("trials without graders decide nothing; grade them")
+		return wrong("", "trials without graders decide nothing; grade them")
 	case req.UpdateSnapshots:
-		return fmt.Errorf("snapshots cannot be updated while their diffs decide; update them with waza run")
+		return wrong("", "snapshots cannot be updated while their diffs decide; update them with waza run")
 	case len(req.Models) > 0 && !q.Baseline():
-		return fmt.Errorf("the question already names both sides; omit the models")
+		return wrong("", "%s", modelsGiven)
 	case q.Baseline() && req.NoSkills:
-		return fmt.Errorf("the second side needs its skills; omit no-skills")
-	case q.Baseline() && !s.Baseline:
-		return fmt.Errorf("no task has a skill, so both sides are the same; compare models or cells of the suite instead")
+		return wrong("b", "the second side needs its skills; omit no-skills")
+	case q.Baseline() && !s.Baseline && skilled(s):
+		return wrong("", "the sides are the agent without and with its skills, so the suite needs `baseline: true`; or name two other sides in between")
+	case q.Baseline() && !(s.Baseline && skilled(s)):
+		return wrong("", "no task has a skill, so both sides are the same; compare models or cells of the suite instead")
 	case q.Baseline() && len(s.Hooks.BeforeTask)+len(s.Hooks.AfterTask) > 0:
-		return fmt.Errorf("before_task and after_task hooks of both sides would disturb each other; move them to before_run and after_run")
+		return wrong("", "before_task and after_task hooks of both sides would disturb each other; move them to before_run and after_run")
 	}
 	for _, t := range s.Tasks {
 		for _, g := range t.Effective {
 			if t.Enabled && g.Type == record.TypeHuman {
-				return fmt.Errorf("grader %q of task %s waits for a person, but each pair needs its result before the next ones are chosen; "+
+				return wrong("", "grader %q of task %s waits for a person, but each pair needs its result before the next ones are chosen; "+
 					"let a judge score instead", g.Name, t.ID)
 			}
 		}
@@ -122,8 +205,19 @@ func checkQuestion(s *eval.Suite, req *record.Request, q *record.DecideRequest) 
 	return nil
 }
 
+// modelsGiven refuses models beside sides.
+const modelsGiven = "the question already names both sides; omit the model"
+
+// skilled reports whether a task of the suite has a skill, or a file that defines the agent under test.
+func skilled(s *eval.Suite) bool {
+	return slices.ContainsFunc(s.Tasks, func(t *eval.Task) bool { return len(t.Skills)+len(agentFiles(t)) > 0 })
+}
+
+// sideName shortens the name of a side for messages.
+func sideName(name string) string { return text.Clip(name, 80) }
+
 // chooseSides keeps the two cells of a question. Names that are no cells of the suite are models.
-func (d *draft) chooseSides(ctx context.Context) error {
+func (d *draft) chooseSides() error {
 	q := d.req.Decide
 	if q == nil {
 		return nil
@@ -138,10 +232,10 @@ func (d *draft) chooseSides(ctx context.Context) error {
 		return nil
 	}
 	known := d.cellNames()
-	if err := d.checkModels(ctx, q); err != nil {
-		return err
-	}
 	if !d.keepSides(q) && len(d.Suite.Variants) == 0 {
+		if d.req.Model != "" {
+			return &record.QuestionError{Reason: modelsGiven}
+		}
 		d.req.Model, d.req.Models = "", []string{q.A, q.B}
 		d.judge, d.ownJudge = d.defaultJudge()
 		d.configure()
@@ -151,11 +245,17 @@ func (d *draft) chooseSides(ctx context.Context) error {
 		}
 		d.keepSides(q)
 	}
-	if len(d.cells) != 2 || d.cells[0].ref == nil || d.cells[0].ref.Name != q.A {
+	if !slices.Equal(d.cellNames(), []string{q.A, q.B}) {
+		all := known
 		if n := len(known); n > mostNamed {
-			known = append(known[:mostNamed], fmt.Sprintf("and %d more", n-mostNamed))
+			known = append(slices.Clone(known[:mostNamed]), fmt.Sprintf("and %d more", n-mostNamed))
 		}
-		return &record.QuestionError{Reason: fmt.Sprintf("the suite has no two cells %q and %q; its cells are: %s", q.A, q.B, strings.Join(known, "; "))}
+		e := &record.QuestionError{Key: "a", Reason: fmt.Sprintf("the suite has no two cells %q and %q; its cells are: %s",
+			sideName(q.A), sideName(q.B), strings.Join(known, "; "))}
+		if slices.Contains(all, q.A) {
+			e.Key = "b"
+		}
+		return e
 	}
 	if len(d.Suite.Variants) == 0 {
 		d.Config.Model, d.Config.Models = "", []string{q.A, q.B}
@@ -165,9 +265,13 @@ func (d *draft) chooseSides(ctx context.Context) error {
 
 // checkModels returns an error for a side that is no cell and no model of the suite, but names a
 // commit. Every other name can be one of a model that the suite does not mention.
-func (d *draft) checkModels(ctx context.Context, q *record.DecideRequest) error {
+func (d *draft) checkModels(ctx context.Context) error {
+	q := d.req.Decide
+	if q == nil || q.Baseline() {
+		return nil
+	}
 	known := slices.Concat(d.cellNames(), d.Config.Models, []string{d.Config.Model})
-	for _, side := range []string{q.A, q.B} {
+	for i, side := range []string{q.A, q.B} {
 		if slices.Contains(known, side) {
 			continue
 		}
@@ -175,7 +279,7 @@ func (d *draft) checkModels(ctx context.Context, q *record.DecideRequest) error 
 			continue
 		}
 		if _, err := checkout.Resolve(ctx, d.Suite.Dir, side); err == nil {
-			return &record.QuestionError{Reason: fmt.Sprintf("%s is a git revision, not a model of the suite; "+
+			return &record.QuestionError{Key: []string{"a", "b"}[i], Reason: fmt.Sprintf("%s is a git revision, not a model of the suite; "+
 				"compare it with the files as they are (waza decide %s .), or list it in config.models", side, side)}
 		}
 	}

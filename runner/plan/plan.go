@@ -63,7 +63,7 @@ func (r *Planner) View(runs *catalog.Catalog) *Planner {
 
 // Vocabulary returns the names that suites can use.
 func (r *Planner) Vocabulary() *eval.Vocabulary {
-	return &eval.Vocabulary{Executors: r.executors.Kinds(), Graders: r.graders.Kinds(), CheckFleet: fleetaddr.CheckOfSuite, CheckHost: sandbox.CheckHost}
+	return &eval.Vocabulary{Executors: r.executors.Kinds(), Graders: r.graders.Kinds(), CheckFleet: fleetaddr.CheckOfSuite, CheckHost: sandbox.CheckHost, CheckDecide: r.checkDecide}
 }
 
 // CheckExecutor returns a [*record.UnknownExecutorError] when the executor does not exist.
@@ -205,7 +205,10 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 	if err := d.planCells(); err != nil {
 		return nil, err
 	}
-	if err := d.chooseSides(ctx); err != nil {
+	if err := d.checkModels(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.chooseSides(); err != nil {
 		return nil, err
 	}
 	if err := d.skipCells(); err != nil {
@@ -217,7 +220,7 @@ func (r *Planner) Plan(ctx context.Context, suite *eval.Suite, req record.Reques
 		}
 	}()
 	if err := d.planTasks(ctx, r.newScratch); err != nil {
-		return nil, err
+		return nil, d.missingRevision(err)
 	}
 	if err := d.pairTasks(r.runs); err != nil {
 		return nil, err

@@ -89,6 +89,10 @@ func (r *Planner) Prepare(ctx context.Context, path string, req record.Request, 
 		p.Diagnostics = append(p.Diagnostics, content.Diagnostic(path))
 		return p, nil
 	}
+	if question := (*record.QuestionError)(nil); req.Decide == nil && errors.As(err, &question) {
+		p.Diagnostics = append(p.Diagnostics, diagnose(p.Suite, question))
+		return p, nil
+	}
 	if err != nil || o.Later {
 		return p, err
 	}

@@ -27,9 +27,22 @@ type DecideRequest struct {
 }
 
 // A QuestionError reports why a run cannot decide a question.
-type QuestionError struct{ Reason string }
+type QuestionError struct {
+	// Key is the wrong part of the question: a, b, better_by, risk, budget or seed. It is empty if no
+	// single part is wrong.
+	Key    string
+	Reason string
+}
 
 func (e *QuestionError) Error() string { return "cannot decide: " + e.Reason }
+
+// Parameter returns the parameter of a request that is wrong, such as decide.a.
+func (e *QuestionError) Parameter() string {
+	if e.Key == "" || e.Key == "budget" {
+		return "decide"
+	}
+	return "decide." + e.Key
+}
 
 // The names of sides that are neither cells nor revisions.
 const (

@@ -60,9 +60,22 @@ func TestCodes(t *testing.T) {
 	require.Len(t, Codes, 15)
 }
 
+// nested has parameters of its own.
+type nested struct {
+	Name  string   `json:"name" jsonschema:"required"`
+	Share *float64 `json:"share" jsonschema:"exclusiveMinimum=0,exclusiveMaximum=1"`
+	Most  *int     `json:"most" jsonschema:"minimum=0"`
+}
+
+func (*nested) NestsParameters() {}
+
 func TestDecodeParams(t *testing.T) {
 	t.Parallel()
 	type params struct {
+		In   *nested `json:"in_side"`
+		Free *struct {
+			X int `json:"x"`
+		} `json:"free"`
 		RunID      string   `json:"runId" jsonschema:"required"`
 		ContextDir string   `json:"context_dir" alias:"context"`
 		Trials     int      `json:"trials" jsonschema:"minimum=1,maximum=9"`
@@ -71,7 +84,7 @@ func TestDecodeParams(t *testing.T) {
 		On         bool     `json:"on"`
 		Any        any      `json:"any"`
 	}
-	half := 0.5
+	half, two := 0.5, 2
 	for _, c := range []struct {
 		in   string
 		want params
@@ -81,6 +94,14 @@ func TestDecodeParams(t *testing.T) {
 		{in: `{"run_id":"x","contextDir":"y","trials":9.0,"seconds":0.5,"tags":["a"],"on":true,"any":[1]}`,
 			want: params{RunID: "x", ContextDir: "y", Trials: 9, Seconds: &half, Tags: []string{"a"}, On: true, Any: []any{1.0}}},
 		{in: `{"runId":"x","context":"y","trials":null,"tags":null}`, want: params{RunID: "x", ContextDir: "y"}},
+		{in: `{"runId":"x","inSide":{"name":"n","share":0.5,"most":2.0}}`, want: params{RunID: "x", In: &nested{"n", &half, &two}}},
+		{in: `{"runId":"x","in_side":null}`, want: params{RunID: "x"}},
+		{in: `{"runId":"x","in_side":{}}`, err: `parameter "in_side.name" is missing`},
+		{in: `{"runId":"x","in_side":{"name":"n","shares":1}}`, err: `unknown parameter "in_side.shares" (did you mean "in_side.share"?)`},
+		{in: `{"runId":"x","in_side":{"name":"n","share":0}}`, err: `"in_side.share" must be more than 0, got 0`},
+		{in: `{"runId":"x","in_side":{"name":"n","share":1.0}}`, err: `"in_side.share" must be less than 1, got 1.0`},
+		{in: `{"runId":"x","in_side":[]}`, err: `"in_side" must be an object, not this list`},
+		{in: `{"runId":"x","free":{"x":"y"}}`, err: `"free" must be an object, not one with a member of a wrong type`},
 		{in: ``, err: `"runId" is missing`},
 		{in: `[]`, err: `"runId" is missing`},
 		{in: `{"runid":"x"}`, err: `unknown parameter "runid" (did you mean "runId"?)`},

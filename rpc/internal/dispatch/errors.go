@@ -175,7 +175,7 @@ func FaultOf(err error) *wire.Error {
 	case errors.As(err, &revision):
 		return (&ParamError{Parameter: "against", Message: revision.Error()}).fault()
 	case errors.As(err, &question):
-		return (&ParamError{Parameter: "decide", Message: question.Error()}).fault()
+		return (&ParamError{Parameter: question.Parameter(), Message: question.Error()}).fault()
 	case errors.As(err, &review):
 		return reviewFault(review)
 	case errors.As(err, &busy):

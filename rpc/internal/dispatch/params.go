@@ -23,7 +23,7 @@ import (
 //
 //	json        the documented name
 //	alias       other names, separated by commas
-//	jsonschema  required, minimum=N, maximum=N
+//	jsonschema  required, minimum=N, maximum=N, exclusiveMinimum=N, exclusiveMaximum=N
 //	doc         one sentence for reference documents
 //
 // Every name is also accepted in its other spelling, contextDir for context_dir and run_id for
@@ -34,6 +34,10 @@ import (
 type Lenient interface {
 	Lenient(given []Member) bool
 }
+
+// A Nester is a type of parameter that is an object of further parameters. The same rules apply to its
+// members, and errors name them with the name of the parameter in front, such as decide.risk.
+type Nester interface{ NestsParameters() }
 
 // An Expecter is a type of parameter that describes its valid values with a noun.
 type Expecter interface {
@@ -98,7 +102,10 @@ func snakeCase(name string) string {
 }
 
 // decodeParams fills the struct that p points to. Its error names the wrong parameter.
-func decodeParams(raw json.RawMessage, p any) error {
+func decodeParams(raw json.RawMessage, p any) error { return decodeMembers(raw, p, "") }
+
+// decodeMembers fills the struct that p points to, whose parameters have the prefix before their names.
+func decodeMembers(raw json.RawMessage, p any, prefix string) error {
 	given, err := members(raw)
 	if err != nil {
 		return err
@@ -114,10 +121,10 @@ func decodeParams(raw json.RawMessage, p any) error {
 			continue
 		}
 		if param == nil {
-			return unknownParameter(m.Name, list)
+			return unknownParameter(m.Name, list, prefix)
 		}
 		if before, twice := values[param.Name]; twice {
-			return twiceGiven(before.Name, m.Name)
+			return twiceGiven(prefix+before.Name, prefix+m.Name)
 		}
 		values[param.Name] = m
 	}
@@ -125,11 +132,11 @@ func decodeParams(raw json.RawMessage, p any) error {
 		m, ok := values[param.Name]
 		if !ok || string(m.Value) == "null" {
 			if param.Required {
-				return WrongParam(param.Name, nil, " is missing")
+				return WrongParam(prefix+param.Name, nil, " is missing")
 			}
 			continue
 		}
-		if err := param.set(v, m); err != nil {
+		if err := param.set(v, m, prefix); err != nil {
 			return err
 		}
 	}
@@ -145,13 +152,15 @@ func lookup(list []parameter, name string) *parameter {
 	return nil
 }
 
-func unknownParameter(name string, list []parameter) error {
-	var names []string
+func unknownParameter(name string, list []parameter, prefix string) error {
+	var bare, names []string
 	for _, p := range list {
-		names = append(names, p.Name)
+		bare, names = append(bare, p.Name), append(names, prefix+p.Name)
 	}
-	e := &ParamError{Parameter: Clip(name), Message: fmt.Sprintf("unknown parameter %q", Clip(name)), Data: map[string]any{"known": names}}
-	if near := decode.Nearest(name, names); near != "" {
+	full := prefix + Clip(name)
+	e := &ParamError{Parameter: full, Message: fmt.Sprintf("unknown parameter %q", full), Data: map[string]any{"known": names}}
+	if near := decode.Nearest(name, bare); near != "" {
+		near = prefix + near
 		e.Message += fmt.Sprintf(" (did you mean %q?)", near)
 		e.Data["suggestion"] = near
 	}
@@ -198,28 +207,46 @@ func members(raw json.RawMessage) ([]Member, error) {
 }
 
 // set decodes one value into its field and checks it.
-func (p *parameter) set(v reflect.Value, m Member) error {
+func (p *parameter) set(v reflect.Value, m Member, prefix string) error {
 	field := v.FieldByIndex(p.Index)
 	raw := m.Value
-	if p.Type.Kind() == reflect.Int {
+	name := prefix + m.Name
+	if p.Type.Kind() == reflect.Pointer && p.Type.Implements(reflect.TypeFor[Nester]()) && raw[0] == '{' {
+		object := reflect.New(p.Type.Elem())
+		field.Set(object)
+		return decodeMembers(raw, object.Interface(), prefix+p.Name+".")
+	}
+	if p.Type.Kind() == reflect.Int || p.Type == reflect.TypeFor[*int]() {
 		raw = wholeNumber(raw)
 	}
 	if err := json.Unmarshal(raw, field.Addr().Interface()); err != nil || hasNull(p.Type, raw) {
-		return p.wrong(m.Name, "must be "+expected(p.Type)+", not "+kindOf(m.Value))
+		return p.wrong(prefix, name, "must be "+expected(p.Type)+", not "+kindOf(m.Value, expected(p.Type)))
 	}
-	switch number, ok := fields.Number(field); {
+	number, ok := fields.Number(field)
+	bound := ""
+	switch {
 	case p.Required && p.Type.Kind() == reflect.String && field.Len() == 0:
-		return p.wrong(m.Name, "must not be empty")
-	case ok && p.Min != nil && number < *p.Min:
-		return p.wrong(m.Name, fmt.Sprintf("must be at least %v", *p.Min))
-	case ok && p.Max != nil && number > *p.Max:
-		return p.wrong(m.Name, "must be at most "+strconv.FormatFloat(*p.Max, 'f', -1, 64))
+		return p.wrong(prefix, name, "must not be empty")
+	case !ok:
+	case p.Min != nil && number < *p.Min:
+		bound = "at least " + plainNumber(*p.Min)
+	case p.Above != nil && number <= *p.Above:
+		bound = "more than " + plainNumber(*p.Above)
+	case p.Max != nil && number > *p.Max:
+		bound = "at most " + plainNumber(*p.Max)
+	case p.Below != nil && number >= *p.Below:
+		bound = "less than " + plainNumber(*p.Below)
+	}
+	if bound != "" {
+		return p.wrong(prefix, name, "must be "+bound+", got "+Clip(string(m.Value)))
 	}
 	return nil
 }
 
-func (p *parameter) wrong(as, what string) error {
-	return &ParamError{Parameter: p.Name, Message: fmt.Sprintf("parameter %q %s", as, what)}
+func plainNumber(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+func (p *parameter) wrong(prefix, as, what string) error {
+	return &ParamError{Parameter: prefix + p.Name, Message: fmt.Sprintf("parameter %q %s", as, what)}
 }
 
 // wholeNumber converts 3.0 to 3, because some languages write all numbers like that.
@@ -266,12 +293,15 @@ func expected(t reflect.Type) string {
 	return "an object"
 }
 
-// kindOf describes a JSON value with a noun.
-func kindOf(raw json.RawMessage) string {
+// kindOf describes a JSON value with a noun, other than the one that was expected.
+func kindOf(raw json.RawMessage, expected string) string {
 	switch raw[0] {
 	case '"':
 		return "a string"
 	case '{':
+		if expected == "an object" {
+			return "one with a member of a wrong type"
+		}
 		return "an object"
 	case '[':
 		return "this list"
