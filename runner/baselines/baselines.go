@@ -39,9 +39,33 @@ func In(stateDir string) *Ledger { return &Ledger{filepath.Join(stateDir, dirNam
 // it. The same question keeps its place, so that asking it again costs nothing. baseline and question
 // are texts of any length that identify them; the ledger stores only digests.
 //
+// other is the run that is compared with the baseline if it is the only one, and otherwise empty. A
+// comparison of two runs is the same question in both directions. It counts with the run that has
+// more questions, so that a baseline does not become a new one by exchanging the two.
+//
 // The error is one of reading or writing the ledger. The place then is 1 more than that of all
 // questions that could be read, or that fit into a ledger that is full.
-func (l *Ledger) Ask(baseline, question string) (place int, err error) {
+func (l *Ledger) Ask(baseline, other, question string) (place int, err error) {
+	if other != "" {
+		here, all := l.known(baseline, question)
+		there, more := l.known(other, question)
+		if here == 0 && (there > 0 || more > all) {
+			baseline = other
+		}
+	}
+	return l.ask(baseline, question)
+}
+
+// known returns the place of a question that was asked before, or 0, and the number of questions.
+func (l *Ledger) known(baseline, question string) (place, all int) {
+	text, err := files.Read(filepath.Join(l.dir, digest(baseline)), maxBytes)
+	if err != nil {
+		return 0, 0
+	}
+	return find(text, []byte(digest(question)))
+}
+
+func (l *Ledger) ask(baseline, question string) (place int, err error) {
 	line := []byte(digest(question) + "\n")
 	path := filepath.Join(l.dir, digest(baseline))
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {

@@ -16,7 +16,7 @@ func TestAsk(t *testing.T) {
 	l := In(filepath.Join(t.TempDir(), "state"))
 	ask := func(l *Ledger, baseline, question string) int {
 		t.Helper()
-		place, err := l.Ask(baseline, question)
+		place, err := l.Ask(baseline, "", question)
 		require.NoError(t, err)
 		return place
 	}
@@ -36,14 +36,25 @@ func TestAsk(t *testing.T) {
 	require.Equal(t, 4, ask(l, "a", "d"))
 
 	require.NoError(t, os.WriteFile(path, make([]byte, maxBytes+1), 0o600))
-	place, err := l.Ask("a", "e")
+	place, err := l.Ask("a", "", "e")
 	require.ErrorContains(t, err, "it counts no more questions")
 	require.Greater(t, place, 30_000)
 
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, unix.Mkfifo(path, 0o600))
-	_, err = l.Ask("a", "e")
+	_, err = l.Ask("a", "", "e")
 	require.ErrorContains(t, err, "not a regular file")
+}
+
+// Two runs that are exchanged are one question, and the run with more questions remains the baseline.
+func TestAskExchanged(t *testing.T) {
+	t.Parallel()
+	l := In(t.TempDir())
+	for i, ask := range [][3]string{{"a", "b", "a b"}, {"b", "a", "a b"}, {"a", "c", "a c"}, {"d", "a", "a d"}, {"a", "d", "a d"}, {"d", "e", "d e"}} {
+		place, err := l.Ask(ask[0], ask[1], ask[2])
+		require.NoError(t, err)
+		require.Equal(t, []int{1, 1, 2, 3, 3, 1}[i], place, "%v", ask)
+	}
 }
 
 // Questions of several processes at once have different places.
@@ -53,7 +64,7 @@ func TestAskAtOnce(t *testing.T) {
 	var asking sync.WaitGroup
 	places := make([]int, 20)
 	for i := range places {
-		asking.Go(func() { places[i], _ = l.Ask("a", fmt.Sprint(i)) })
+		asking.Go(func() { places[i], _ = l.Ask("a", "", fmt.Sprint(i)) })
 	}
 	asking.Wait()
 	want := make([]int, len(places))

@@ -14,8 +14,10 @@ import (
 // A Ledger counts how often each baseline was compared.
 type Ledger interface {
 	// Ask counts a question with a baseline once, and returns its place, from 1 on. The same
-	// question keeps its place. With an error, the place is the best that is known.
-	Ask(baseline, question string) (place int, err error)
+	// question keeps its place. other is the run that is compared with the baseline if it is the only
+	// one; the question then counts with whichever of both has more. With an error, the place is the
+	// best that is known.
+	Ask(baseline, other, question string) (place int, err error)
 }
 
 // ask counts the comparisons of a suite, which are one question, and returns their place. It is nil
@@ -34,7 +36,11 @@ func ask(o Options, pairings []*pairing) *Place {
 	if len(own) == 0 {
 		return nil
 	}
-	place, err := o.Ledger.Ask(own[0].ref.key(), question(own, o.About))
+	other := ""
+	if len(own) == 1 {
+		other = own[0].run.key()
+	}
+	place, err := o.Ledger.Ask(own[0].ref.key(), other, question(own, o.About))
 	p := &Place{Place: place, Weight: baselines.Weight(place)}
 	if err != nil {
 		p.Error = err.Error()
@@ -42,15 +48,15 @@ func ask(o Options, pairings []*pairing) *Place {
 	return p
 }
 
-// key identifies a run or a cell by its name, and a result in a file by its content.
+// key identifies a run or a cell by its name, also if its result was read from a file, and a result of
+// another tool by its content.
 func (s *side) key() string {
-	if s.head.File == "" {
+	if s.head.RunID != "" && s.rec.Imported == nil {
 		return s.head.Name
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q\n", s.head.Name, s.head.Suite.Name)
 	for _, t := range s.tasks {
-		fmt.Fprintf(h, "%q", t.id)
 		t.digest(h)
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
@@ -61,13 +67,12 @@ func (s *side) key() string {
 func question(pairings []*pairing, about record.Question) string {
 	var runs []string
 	for _, p := range pairings {
-		h := sha256.New()
+		ref, run := sha256.New(), sha256.New()
 		for _, t := range p.pairs {
-			fmt.Fprintf(h, "%q", t.ref.id)
-			t.ref.digest(h)
-			t.run.digest(h)
+			t.ref.digest(ref)
+			t.run.digest(run)
 		}
-		runs = append(runs, p.run.key()+" "+hex.EncodeToString(h.Sum(nil)))
+		runs = append(runs, p.ref.key()+" "+hex.EncodeToString(ref.Sum(nil)), p.run.key()+" "+hex.EncodeToString(run.Sum(nil)))
 	}
 	slices.Sort(runs)
 	h := sha256.New()
@@ -78,9 +83,9 @@ func question(pairings []*pairing, about record.Question) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// digest adds the counted trials of the task to a hash.
+// digest adds the task and its counted trials to a hash.
 func (t *sideTask) digest(h hash.Hash) {
-	fmt.Fprintf(h, " %d", len(t.trials))
+	fmt.Fprintf(h, "%q %d", t.id, len(t.trials))
 	for _, x := range t.trials {
 		fmt.Fprintf(h, " %d %t", x.num, x.passed)
 	}
