@@ -19,8 +19,8 @@ type htmlAgainst struct {
 	Summary   *record.Summary `json:"summary,omitempty"`
 	// Gone lists the tasks that this run does not have.
 	Gone []string `json:"gone,omitempty"`
-	// Sections is what waza compare prints about the two runs, in its words. Uncompared is why there
-	// are none.
+	// Sections is what waza compare prints about the two runs, in its words. Uncompared is why they
+	// are missing.
 	Sections   []report.Section `json:"sections,omitempty"`
 	Uncompared string           `json:"uncompared,omitempty"`
 }
@@ -61,7 +61,7 @@ func (d *htmlData) compare(h record.Handle, o Options) error {
 	return d.compareTrials(before, against, now)
 }
 
-// conclude adds the tests of waza compare, or why there are none, because the report of the run can
+// conclude adds the tests of waza compare, or why they are missing, because the report of the run can
 // be read without them.
 func (d *htmlData) conclude(h record.Handle, o Options) {
 	c, err := compare.Compare(context.Background(), []compare.Source{compare.FromRun(o.Against), compare.FromRun(h)},
