@@ -206,7 +206,7 @@ function againstNote() {
     el('code', {}, a.runId),
     ` of ${date(a.startedAt)}`,
     a.model && a.model !== RUN.config.model ? ` (${a.model})` : '',
-    `: ${plural(changed, 'task has', 'tasks have')} changed`,
+    `: ${plural(changed, 'task has', 'tasks have')} other results`,
     fresh ? `, ${count(fresh)} new` : '',
     gone ? `, ${count(gone)} not in this run` : '',
     '.',

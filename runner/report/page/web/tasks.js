@@ -8,7 +8,7 @@ const FILTERS = [
   { key: 'flaky', title: 'Flaky', takes: (t) => Boolean(t.flaky) },
   { key: 'suspicious', title: 'Suspicious', takes: (t) => t.suspicious > 0 },
   { key: 'errors', title: 'Errors', takes: (t) => t.letter === 'e' || t.counts.errors > 0 },
-  { key: 'changed', title: 'Changed', takes: isChanged, when: () => Boolean(RUN.against) },
+  { key: 'changed', title: 'Other results', takes: isChanged, when: () => Boolean(RUN.against) },
 ].filter((f) => !f.when || f.when());
 
 const ROLES = [

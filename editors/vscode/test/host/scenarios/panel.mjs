@@ -63,7 +63,7 @@ export const panel = [
       await runs.filter({ hasText: '3/4' }).first().hover();
       await runs.first().getByRole('button', { name: 'Compare With Previous Run' }).click();
       const page = await window.webview('#table tbody tr');
-      await page.getByText(/Compared with run .*: 1 task has changed/).first().waitFor();
+      await page.getByText(/Compared with run .*: 1 task has other results/).first().waitFor();
       await s.shot('compare');
       await s.light('compare');
     },

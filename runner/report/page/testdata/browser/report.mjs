@@ -176,7 +176,7 @@ const scenarios = {
     await v.open('demo.html');
     const first = await v.ids();
     const columns = await v.page.$$eval('#table > thead button', (list) => list.map((b) => b.dataset.sort));
-    assert.deepEqual(columns, ['verdict', 'task', 'rate', 'trials', 'score', 'time', 'tokens', 'cost']);
+    assert.deepEqual(columns, ['verdict', 'task', 'rate', 'shrunken', 'trials', 'score', 'time', 'tokens', 'cost']);
     const cells = async (key) =>
       v.page.$$eval('#table .task', (rows, at) => rows.map((r) => r.cells[at].innerText.trim()), columns.indexOf(key));
     const number = (text) =>
@@ -188,7 +188,7 @@ const scenarios = {
       for (const way of [0, 1]) {
         await v.page.click(`[data-sort="${key}"]`);
         seen.push(await v.page.getAttribute(`#table th:has([data-sort="${key}"])`, 'aria-sort'));
-        if (!['rate', 'score', 'tokens', 'cost', 'time'].includes(key)) continue;
+        if (!['rate', 'shrunken', 'score', 'tokens', 'cost', 'time'].includes(key)) continue;
         const values = (await cells(key)).map(number);
         const sure = values.filter((x) => x !== null);
         const down = seen[way] === 'descending';
@@ -392,7 +392,11 @@ const scenarios = {
 
   async 'changes since an earlier run'(v) {
     await v.open('against.html');
-    assert.match(await v.text('#notes'), /Compared with run .* \(demo-0\): 1 task has changed/);
+    assert.match(await v.text('#notes'), /Compared with run .* \(demo-0\): 1 task has other results/);
+    const compared = (await v.page.locator('.compared').allInnerTexts()).join('\n');
+    assert.match(compared, /B against A: 0 regressed, 0 improved/);
+    assert.match(compared, /Pass rate, these tasks/);
+    assert.match(compared, /Verdict: on tasks like these, it is undecided whether B differs from A/);
     await v.filter('changed');
     assert.deepEqual(await v.ids(), ['explain']);
     assert.match(await v.text('#table .was'), /Failed\s*\+33/);
