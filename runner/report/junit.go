@@ -24,7 +24,8 @@ import (
 //	    <testcase classname="demo.greet" name="greet (trial 1)"/>
 //	    <testcase …><failure type="failed" message="polite: …">…</failure><system-out>…</system-out></testcase>
 //	  </testsuite>
-//	  <testsuite name="demo.run"> metrics with a threshold, and the run if it did not complete
+//	  <testsuite name="demo.run"> metrics with a threshold, the answer of a run that decides a
+//	                              question, and the run if it did not complete
 //
 // Class and name identify the trial and are the same in each run; readers keep their history by
 // them. The file uses only elements and attributes of the strictest schema in use (Jenkins'
@@ -56,6 +57,9 @@ func WriteJUnit(w io.Writer, h record.Handle) error {
 	planned := 0
 	for _, t := range j.Record.Tasks {
 		planned += t.Trials
+	}
+	if j.decides() && j.Summary != nil {
+		planned -= j.Summary.TrialsSaved
 	}
 	if planned > mostTestcases {
 		j.tasksAlone()
@@ -106,6 +110,9 @@ func (j *junit) open() {
 func (j *junit) trial(task int, t *record.Trial, more int64) error {
 	j.upTo(task)
 	j.seen[t.TrialNum] = true
+	if j.decides() && t.Verdict == record.Skipped {
+		return nil // the question did not need it
+	}
 	line, text := Explain(t, j.Record.RunID)
 	most := mostOutput
 	if t.Verdict == record.Passed {
@@ -145,6 +152,9 @@ func (j *junit) unfinished() {
 	t := j.Record.Tasks[j.task]
 	if len(j.seen) == 0 && j.count.tests > 0 {
 		return // one testcase represents the task
+	}
+	if j.decides() {
+		return // most trials are not needed
 	}
 	for number := t.First; number < t.First+t.Trials; number++ {
 		if !j.seen[number] {
@@ -194,6 +204,7 @@ func After(separator, s string) string {
 type testcase struct {
 	name         string
 	verdict      record.Verdict
+	kind         string // type of a failure or an error; empty for the verdict
 	milliseconds int64
 	untimed      bool   // the time is unknown
 	message      string // the reason of not passing, in one line
@@ -225,13 +236,13 @@ func (j *junit) outcome(c testcase) string {
 	switch {
 	case c.verdict == record.Passed:
 		return ""
-	case c.verdict == record.Errored:
-		element, typ = "error", "error"
-		j.count.errors++
 	case j.exempts(c.verdict):
 		message = "not counted: " + string(c.verdict) + ": " + message
+	case c.verdict == record.Errored:
+		element, typ = "error", cmp.Or(c.kind, "error")
+		j.count.errors++
 	case c.verdict == record.Failed || c.verdict == record.TimedOut:
-		element, typ = "failure", string(c.verdict)
+		element, typ = "failure", cmp.Or(c.kind, string(c.verdict))
 		j.count.failures++
 	default:
 		message = strings.ReplaceAll(string(c.verdict), "_", " ") + ": " + message
@@ -248,10 +259,14 @@ func (j *junit) outcome(c testcase) string {
 }
 
 // exempts reports whether a verdict is not a failure of the suite: a baseline shows only what an
-// agent cannot do without skills, and an answer to a trigger test counts only in a metric.
+// agent cannot do without skills, and an answer to a trigger test counts only in a metric. In a run that
+// decides a question, both sides can fail trials, and only the answer counts.
 func (j *junit) exempts(v record.Verdict) bool {
 	if j.task >= len(j.Record.Tasks) {
 		return false
+	}
+	if j.decides() && (v == record.Failed || v == record.TimedOut || v == record.Errored) {
+		return true
 	}
 	role := j.Record.Tasks[j.task].Role
 	return role == record.RoleBaseline && (v == record.Failed || v == record.TimedOut) || role == record.RoleTrigger && v == record.Failed
@@ -362,6 +377,9 @@ func (j *junit) run() {
 		for _, m := range s.Metrics {
 			j.metric(m)
 		}
+		if s.Decision != nil && j.Status == record.StatusCompleted {
+			j.decision(s.Decision)
+		}
 	}
 	if status := j.Status; status != record.StatusCompleted {
 		message := "the run did not complete: its status is " + string(status)
@@ -381,6 +399,7 @@ func (j *junit) run() {
 	}
 	if s := j.Summary; s != nil {
 		properties = append(properties, spentProperties(s.Usage)...)
+		properties = append(properties, decisionProperties(s.Decision)...)
 	}
 	if j.count.tests > 0 || j.Damage != nil {
 		j.suite(j.class(), properties)

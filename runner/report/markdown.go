@@ -111,8 +111,12 @@ func (m *markdown) head() {
 	c := &m.Record.Config
 	facts := []string{c.Executor, c.Agent, m.Record.ModelText(nil)}
 	var b strings.Builder
-	fmt.Fprintf(&b, "### %s %s: %d of %s passed\n\n", verdict, CodeSpan(Cut(m.Record.Suite.Name, mostMessage)),
-		tasks.Passed, text.Count(tasks.Total, "task", "tasks"))
+	if m.Summary != nil && m.Summary.Decision != nil {
+		b.WriteString(m.decisionHead(m.Summary.Decision))
+	} else {
+		fmt.Fprintf(&b, "### %s %s: %d of %s passed\n\n", verdict, CodeSpan(Cut(m.Record.Suite.Name, mostMessage)),
+			tasks.Passed, text.Count(tasks.Total, "task", "tasks"))
+	}
 	saved := 0
 	if m.Summary != nil && m.Record.Question != nil {
 		saved = m.Summary.TrialsSaved
