@@ -1,6 +1,8 @@
 package rpc
 
 import (
+	"math"
+
 	"waza/rpc/internal/dispatch"
 	"waza/runner/record"
 )
@@ -11,10 +13,10 @@ type DecideOptions struct {
 	B         string   `json:"b" jsonschema:"required" doc:"The side that may be better: a model or a cell, or . for the skills as they are, which a revision and none are compared with."`
 	BetterBy  float64  `json:"better_by" jsonschema:"required,exclusiveMinimum=0,maximum=100" doc:"The least gain worth having, in points of the pass rate, more than 0."`
 	Risk      *float64 `json:"risk" jsonschema:"exclusiveMinimum=0,exclusiveMaximum=0.5" doc:"The greatest chance of a wrong answer, more than 0 and less than 0.5; 0.05 when absent."`
-	MaxCost   *float64 `json:"max_cost" jsonschema:"minimum=0" doc:"The most that the run can cost, in US dollars; 0 runs nothing. Either this or max_trials is required."`
-	MaxTrials *int     `json:"max_trials" jsonschema:"minimum=0" doc:"The most trials that the run can execute; 0 runs nothing."`
+	MaxCost   *float64 `json:"max_cost,omitempty" jsonschema:"minimum=0" doc:"The most that the run can cost, in US dollars; 0 runs nothing. Either this or max_trials is required."`
+	MaxTrials *int     `json:"max_trials,omitempty" jsonschema:"minimum=0" doc:"The most trials that the run can execute; 0 runs nothing."`
 	Pairs     int      `json:"pairs" jsonschema:"minimum=1,maximum=500000" doc:"The most pairs of trials of each task; 100 when absent."`
-	Seed      int      `json:"seed" jsonschema:"minimum=1,maximum=9007199254740992" doc:"The order of tasks. When absent, it is that of the newest run with the same sides, or a random one if there is no such run or fresh is set."`
+	Seed      int      `json:"seed,omitempty" jsonschema:"minimum=1,maximum=9007199254740992" doc:"The order of tasks. When absent, it is that of the newest run with the same sides, or a random one if there is no such run or fresh is set."`
 	Fresh     bool     `json:"fresh" doc:"Reuse no trials of earlier runs."`
 }
 
@@ -59,3 +61,18 @@ func (o *RunOptions) question() (*record.DecideRequest, error) {
 	}
 	return q, nil
 }
+
+// decideOptionsOf returns the question that a run was asked as eval.run takes it. It is nil for other runs, and if the
+// suite asks the question, whose runs ask it by themselves.
+func decideOptionsOf(rec *record.Run) *DecideOptions {
+	q := rec.Asked.Decide
+	if q == nil || q.MaxCost == nil && q.MaxTrials == nil {
+		return nil
+	}
+	return &DecideOptions{
+		A: q.A, B: q.B, BetterBy: points(q.BetterBy), Risk: &q.Risk, MaxCost: q.MaxCost, MaxTrials: q.MaxTrials, Pairs: q.Pairs, Fresh: q.Fresh,
+	}
+}
+
+// points returns a share in points, without the errors of binary fractions.
+func points(share float64) float64 { return math.Round(share*1e8) / 1e6 }

@@ -37,27 +37,28 @@ var notifications = slices.Concat([]dispatch.Entry{
 // progressParams are the parameters of eval.progress. Members that do not apply to an event are
 // absent.
 type progressParams struct {
-	RunID       string                  `json:"runId"`
-	Seq         int64                   `json:"seq" doc:"Number of the event in its run, from 1 without gaps."`
-	Event       record.EventType        `json:"event" doc:"run_start, task_start, trial_start, trial_complete, task_complete, run_complete; compare_start, compare_complete and judge_complete of a run of the kind judge, whose judge compares models and sums up the verdicts; or run_resumed: the run is resumed, and earlier events about its end, and about trials whose results are not kept, no longer count."`
-	TaskID      string                  `json:"taskId,omitempty"`
-	TaskName    string                  `json:"taskName,omitempty"`
-	TaskNum     int                     `json:"taskNum,omitempty" doc:"Number of the task, from 1."`
-	TotalTasks  int                     `json:"totalTasks,omitempty"`
-	Role        record.Role             `json:"role,omitempty" doc:"baseline if an agent without skills, or with earlier ones, runs a task of the suite, trigger for a prompt of the trigger tests; absent otherwise."`
-	TrialNum    int                     `json:"trialNum,omitempty" doc:"Number of the trial in its task, from 1."`
-	TotalTrials int                     `json:"totalTrials,omitempty" doc:"Trials of the task; of the run in run_start and run_resumed."`
-	KeptTrials  *int                    `json:"keptTrials,omitempty" doc:"In run_resumed: how many trials keep their results."`
-	Status      string                  `json:"status,omitempty" doc:"Verdict of the trial or task that completed: passed, failed, error, timeout, cancelled, skipped or needs_review; status of the run in run_complete."`
-	Score       *float64                `json:"score,omitempty" doc:"Score of the trial, or mean score of the task, 0 to 1; absent when nothing was graded or a person has yet to score it."`
-	DurationMS  *int64                  `json:"durationMs,omitempty" doc:"Duration of the run, task or trial that completed, in milliseconds."`
-	Error       string                  `json:"error,omitempty" doc:"Why the trial ended with the verdict error, timeout or cancelled, cut to a few KiB; absent for other verdicts."`
-	Cached      bool                    `json:"cached,omitempty" doc:"Whether the trial that completed was reused from an earlier run; absent when not."`
-	Suspicious  int                     `json:"suspicious,omitempty" doc:"In task_complete: the number of trials that passed with suspicious moves. They count as passed."`
-	Suspicions  []record.TrialSuspicion `json:"suspicions,omitempty" doc:"In task_complete: such moves, at most 5, in the order of the trials."`
-	Sandbox     string                  `json:"sandbox,omitempty" doc:"In run_start: the sandboxes of the trials in one line, such as namespaces, network open, 1024 processes, 10 GiB disk; absent without sandboxes. run.status returns their parts."`
-	Comparing   *record.Comparing       `json:"comparing,omitempty" doc:"In compare_start and compare_complete: the number of comparisons that the run makes, and has made."`
-	Comparison  *record.CaseComparison  `json:"comparison,omitempty" doc:"In compare_complete: the comparison that was made."`
+	RunID       string                   `json:"runId"`
+	Seq         int64                    `json:"seq" doc:"Number of the event in its run, from 1 without gaps."`
+	Event       record.EventType         `json:"event" doc:"run_start, task_start, trial_start, trial_complete, task_complete, run_complete; compare_start, compare_complete and judge_complete of a run of the kind judge, whose judge compares models and sums up the verdicts; decide_progress of a run that decides a question, after a batch of pairs; or run_resumed: the run is resumed, and earlier events about its end, and about trials whose results are not kept, no longer count."`
+	TaskID      string                   `json:"taskId,omitempty"`
+	TaskName    string                   `json:"taskName,omitempty"`
+	TaskNum     int                      `json:"taskNum,omitempty" doc:"Number of the task, from 1."`
+	TotalTasks  int                      `json:"totalTasks,omitempty"`
+	Role        record.Role              `json:"role,omitempty" doc:"baseline if an agent without skills, or with earlier ones, runs a task of the suite, trigger for a prompt of the trigger tests; absent otherwise."`
+	TrialNum    int                      `json:"trialNum,omitempty" doc:"Number of the trial in its task, from 1."`
+	TotalTrials int                      `json:"totalTrials,omitempty" doc:"Trials of the task; of the run in run_start and run_resumed."`
+	KeptTrials  *int                     `json:"keptTrials,omitempty" doc:"In run_resumed: how many trials keep their results."`
+	Status      string                   `json:"status,omitempty" doc:"Verdict of the trial or task that completed: passed, failed, error, timeout, cancelled, skipped or needs_review; status of the run in run_complete."`
+	Score       *float64                 `json:"score,omitempty" doc:"Score of the trial, or mean score of the task, 0 to 1; absent when nothing was graded or a person has yet to score it."`
+	DurationMS  *int64                   `json:"durationMs,omitempty" doc:"Duration of the run, task or trial that completed, in milliseconds."`
+	Error       string                   `json:"error,omitempty" doc:"Why the trial ended with the verdict error, timeout or cancelled, cut to a few KiB; absent for other verdicts."`
+	Cached      bool                     `json:"cached,omitempty" doc:"Whether the trial that completed was reused from an earlier run; absent when not."`
+	Suspicious  int                      `json:"suspicious,omitempty" doc:"In task_complete: the number of trials that passed with suspicious moves. They count as passed."`
+	Suspicions  []record.TrialSuspicion  `json:"suspicions,omitempty" doc:"In task_complete: such moves, at most 5, in the order of the trials."`
+	Sandbox     string                   `json:"sandbox,omitempty" doc:"In run_start: the sandboxes of the trials in one line, such as namespaces, network open, 1024 processes, 10 GiB disk; absent without sandboxes. run.status returns their parts."`
+	Comparing   *record.Comparing        `json:"comparing,omitempty" doc:"In compare_start and compare_complete: the number of comparisons that the run makes, and has made."`
+	Comparison  *record.CaseComparison   `json:"comparison,omitempty" doc:"In compare_complete: the comparison that was made."`
+	Deciding    *record.DecisionProgress `json:"deciding,omitempty" doc:"In decide_progress: how far the run is with its question."`
 }
 
 type logParams struct {
@@ -93,7 +94,7 @@ func (p *progressParams) AppendJSON(b []byte) ([]byte, error) {
 		b = strconv.AppendInt(append(b, `,"keptTrials":`...), int64(*p.KeptTrials), 10)
 	}
 	b = jsonwalk.AppendText(b, `,"status":`, p.Status)
-	var errs [4]error
+	var errs [5]error
 	if p.Score != nil {
 		b, errs[0] = jsonwalk.AppendFloat(append(b, `,"score":`...), *p.Score)
 	}
@@ -112,6 +113,9 @@ func (p *progressParams) AppendJSON(b []byte) ([]byte, error) {
 	}
 	if p.Comparison != nil {
 		b, errs[2] = jsonwalk.Append(append(b, `,"comparison":`...), p.Comparison)
+	}
+	if p.Deciding != nil {
+		b, errs[4] = jsonwalk.Append(append(b, `,"deciding":`...), p.Deciding)
 	}
 	return append(b, '}'), cmp.Or(errs[:]...)
 }
@@ -136,7 +140,7 @@ func (n *notification) of(runID string, e *record.Event) (method string, params 
 		RunID: runID, Seq: e.Seq, Event: e.Type,
 		TaskID: e.TaskID, TaskName: e.TaskName, TaskNum: e.TaskNum, TotalTasks: e.TotalTasks, Role: e.Role,
 		TrialNum: e.TrialNum, TotalTrials: e.TotalTrials, Status: string(e.Verdict), Score: e.Score, Cached: e.Cached,
-		Comparing: e.Comparing, Comparison: e.Comparison,
+		Comparing: e.Comparing, Comparison: e.Comparison, Deciding: e.Deciding,
 	}
 	switch e.Type {
 	case record.RunStart:

@@ -68,14 +68,17 @@ func statusOf(h record.Handle, status record.Status) record.Status {
 }
 
 type runStatus struct {
-	RunID   string          `json:"runId"`
-	Status  record.Status   `json:"status" doc:"running, completed, failed, cancelled or interrupted."`
-	Trials  record.Counts   `json:"trials" doc:"Verdicts of the trials of the suite's tasks that have ended so far."`
-	Seq     int64           `json:"seq,omitempty" doc:"Number of the last event so far; absent when the run is over."`
-	Result  *record.Summary `json:"result" doc:"The summary, if the run completed; otherwise null."`
-	Error   *string         `json:"error" doc:"Why the run failed, or why waza ended it early; otherwise null."`
-	Sandbox *record.Sandbox `json:"sandbox,omitempty" doc:"The sandboxes of the trials; absent in records of versions without them."`
-	Damage  *record.Damage  `json:"damage,omitempty" doc:"Lost parts of the record of a run of another process; absent when the record is complete."`
+	RunID    string                   `json:"runId"`
+	Status   record.Status            `json:"status" doc:"running, completed, failed, cancelled or interrupted."`
+	Trials   record.Counts            `json:"trials" doc:"Verdicts of the trials of the suite's tasks that have ended so far."`
+	Deciding *record.DecisionProgress `json:"deciding,omitempty" doc:"How far a running run is with its question; absent before its first pairs, and for other runs."`
+	Question *record.DecideQuestion   `json:"question,omitempty" doc:"The question that the run decides; absent for other runs."`
+	Decide   *DecideOptions           `json:"decide,omitempty" doc:"That question as the parameter decide of eval.run; absent if the suite asks it. The sides replace the model."`
+	Seq      int64                    `json:"seq,omitempty" doc:"Number of the last event so far; absent when the run is over."`
+	Result   *record.Summary          `json:"result" doc:"The summary, if the run completed; otherwise null."`
+	Error    *string                  `json:"error" doc:"Why the run failed, or why waza ended it early; otherwise null."`
+	Sandbox  *record.Sandbox          `json:"sandbox,omitempty" doc:"The sandboxes of the trials; absent in records of versions without them."`
+	Damage   *record.Damage           `json:"damage,omitempty" doc:"Lost parts of the record of a run of another process; absent when the record is complete."`
 }
 
 func getStatus(_ context.Context, c *call, p *runParams) (*runStatus, error) {
@@ -87,7 +90,7 @@ func getStatus(_ context.Context, c *call, p *runParams) (*runStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &runStatus{RunID: h.ID(), Status: statusOf(h, progress.Status), Trials: progress.Trials, Sandbox: h.Record().Sandbox.After(progress.Summary)}
+	s := &runStatus{RunID: h.ID(), Status: statusOf(h, progress.Status), Trials: progress.Trials, Deciding: progress.Deciding, Question: h.Record().Question, Decide: decideOptionsOf(h.Record()), Sandbox: h.Record().Sandbox.After(progress.Summary)}
 	if s.Status == record.StatusRunning {
 		s.Seq = progress.Seq
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"waza/runner/record"
+	"waza/runner/tally"
 	"waza/runner/trial"
 )
 
@@ -28,6 +29,9 @@ type queue struct {
 	later []*taskRun // tasks whose system prompt is not proposed yet
 	// chooser chooses the trials; nil if all are handed out in the order of the plan.
 	chooser *chooser
+	// report, unless nil, gets the progress of the question of the run. reporter finds it.
+	report   func(*record.DecisionProgress)
+	reporter *tally.DecisionReporter
 }
 
 // queued is the state of a task in the queue.
@@ -248,6 +252,7 @@ func (q *queue) ended(t *taskRun, res *record.Trial, last bool) {
 	defer q.mu.Unlock()
 	if q.chooser != nil {
 		defer q.over.Broadcast()
+		defer q.reportLocked()
 		defer q.chooser.ended(t, res)
 	}
 	if t.awaiting == nil && !(t.Compares && t.baseline != nil) {
@@ -262,6 +267,28 @@ func (q *queue) ended(t *taskRun, res *record.Trial, last bool) {
 	}
 	t.queued.done = t.queued.done || last
 	q.over.Broadcast()
+}
+
+// follow gives the progress of the question of the run to report: at once if there is any, and later after batches
+// of pairs. It does nothing for other runs.
+func (q *queue) follow(report func(*record.DecisionProgress)) {
+	if q.chooser == nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.report = report
+	q.reportLocked()
+}
+
+// reportLocked reports the progress of the question if it has changed enough.
+func (q *queue) reportLocked() {
+	if q.report == nil {
+		return
+	}
+	if news := q.reporter.News(); news != nil {
+		q.report(news)
+	}
 }
 
 // baseline returns the trial to compare a trial of a task with. It is nil when the task has no

@@ -59,7 +59,9 @@ func newScheduler(r *Run) *scheduler {
 	s.tuner = newTuner(s)
 	h := r.plan.Suite.Hooks
 	s.queue = newQueue(s.tasks, len(h.BeforeTask)+len(h.AfterTask) > 0)
-	s.queue.chooser = newChooser(r.rec, s.tasks, r.earlier.decidingOf())
+	if s.queue.chooser = newChooser(r.rec, s.tasks, r.earlier.decidingOf()); s.queue.chooser != nil {
+		s.queue.reporter = tally.NewDecisionReporter(r.rec, s.queue.chooser.deciding)
+	}
 	return s
 }
 
@@ -113,6 +115,9 @@ func (s *scheduler) bind() error {
 
 // work executes all trials and returns when the last has ended.
 func (s *scheduler) work() {
+	s.queue.follow(func(p *record.DecisionProgress) {
+		s.run.feed.emit(&record.Event{Type: record.DecideProgress, TotalTasks: len(s.tasks), Deciding: p})
+	})
 	var workers sync.WaitGroup
 	for range min(s.run.plan.Config.ActualWorkers, s.run.plan.TotalTrials()) {
 		workers.Go(func() {

@@ -210,7 +210,8 @@ type runState struct {
 	Error       string `json:"error,omitempty" jsonschema:"why the run failed or ended early"`
 	Damage      string `json:"damage,omitempty" jsonschema:"parts of the record that are lost, changed or not verifiable"`
 	TrialsDone  int    `json:"trials_done"`
-	TrialsTotal int    `json:"trials_total"`
+	TrialsTotal int    `json:"trials_total" jsonschema:"planned trials; a run that decides a question needs few of them"`
+	Deciding    string `json:"deciding,omitempty" jsonschema:"how far the run is with its question: pairs, gain with its interval, and budget"`
 }
 
 func (s runTools) runStatus(ctx context.Context, _ *sdk.CallToolRequest, in runIDInput) (*runState, error) {
@@ -233,6 +234,9 @@ func (s runTools) runStatus(ctx context.Context, _ *sdk.CallToolRequest, in runI
 	r := &runState{
 		ID: h.ID(), Status: foreignStatus(status.Status), Error: shorten(status.Error, maxSentence),
 		Damage: damageText(status.Damage), TrialsDone: p.Trials.Done(),
+	}
+	if p.Deciding != nil {
+		r.Deciding = shorten(p.Deciding.Text, maxSentence)
 	}
 	for _, t := range h.Record().Tasks {
 		if t.Role == record.RoleTask {
@@ -279,7 +283,8 @@ type progress struct {
 
 	token any
 	state *replay.Follower
-	done  int // never decreases, unlike the number of ended trials of a run that is resumed
+	asks  bool // the run decides a question
+	done  int  // never decreases, unlike the number of ended trials of a run that is resumed
 }
 
 const (
@@ -295,7 +300,7 @@ func newProgress(req *sdk.CallToolRequest, rec *record.Run) *progress {
 	}
 	p := &progress{
 		news: make(chan sdk.ProgressNotificationParams, 1), over: make(chan struct{}), sent: make(chan struct{}),
-		token: token, state: replay.NewFollower(rec, nil),
+		token: token, state: replay.NewFollower(rec, nil), asks: rec.Question != nil,
 	}
 	go p.send(req.Session)
 	p.notify("run " + rec.RunID + " started")
@@ -315,6 +320,10 @@ func (p *progress) add(e *record.Event) {
 		return
 	}
 	p.state.Apply(e)
+	if e.Type == record.DecideProgress && e.Deciding != nil {
+		p.notify(shorten(e.Deciding.Text, maxSentence))
+		return
+	}
 	ended := p.state.Ended()
 	if ended <= p.done {
 		return
@@ -323,15 +332,21 @@ func (p *progress) add(e *record.Event) {
 	if e.Trial == nil { // the run was resumed
 		return
 	}
+	if p.asks {
+		if e.Verdict != record.Skipped { // the question needs only some of the trials
+			p.notify(fmt.Sprintf("%s done; %s trial %d: %s", text.Count(p.done, "trial", "trials"), shorten(e.TaskID, 100), e.TrialNum, e.Verdict))
+		}
+		return
+	}
 	p.notify(fmt.Sprintf("%d of %s done; %s trial %d: %s", p.done,
 		text.Count(p.state.AllTrials().Total, "trial", "trials"), shorten(e.TaskID, 100), e.TrialNum, e.Verdict))
 }
 
 // notify replaces the unsent progress.
 func (p *progress) notify(message string) {
-	news := sdk.ProgressNotificationParams{
-		ProgressToken: p.token, Progress: float64(p.done), Total: float64(max(p.state.AllTrials().Total, p.done)),
-		Message: message,
+	news := sdk.ProgressNotificationParams{ProgressToken: p.token, Progress: float64(p.done), Message: message}
+	if !p.asks { // otherwise the total is unknown
+		news.Total = float64(max(p.state.AllTrials().Total, p.done))
 	}
 	select {
 	case <-p.news:

@@ -50,6 +50,7 @@ func (e *Event) AppendHead(b []byte) ([]byte, error) {
 	optional(&m, `,"comparing":`, e.Comparing)
 	optional(&m, `,"comparison":`, e.Comparison)
 	optional(&m, `,"findings":`, e.Findings)
+	optional(&m, `,"deciding":`, e.Deciding)
 	optional(&m, `,"task":`, e.Task)
 	return m.b, m.err
 }

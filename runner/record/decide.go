@@ -130,3 +130,40 @@ type MorePairs struct {
 	// CostUSD is the predicted cost; 0 when no trial reported a cost.
 	CostUSD float64 `json:"costUsd,omitempty"`
 }
+
+// DecisionProgress is the state of a question while its run is active.
+type DecisionProgress struct {
+	// Pairs is the number of pairs that the run has looked at, and MostPairs the most that it can have. Most
+	// runs need far fewer. Missing is the number of pairs without a counted trial on both sides.
+	Pairs     int `json:"pairs" doc:"Pairs of trials that the run has looked at."`
+	MostPairs int `json:"mostPairs" doc:"The most pairs that the run can have. Most runs need far fewer."`
+	Missing   int `json:"missing,omitempty" doc:"Pairs without a counted trial on both sides, which count as the worst case."`
+	// Gain and Interval are those of [Decision] if the run ended now.
+	Gain     float64  `json:"gain" doc:"Estimated gain of side B over side A so far, as a difference of pass rates."`
+	Interval Interval `json:"interval" doc:"Interval of the gain, which holds at every look at once."`
+	// Executed and Reused count the trials of these pairs. MaxTrials limits the former; nil means no limit.
+	Executed  int  `json:"executed" doc:"Executed trials of these pairs."`
+	Reused    int  `json:"reused,omitempty" doc:"Trials of these pairs that come from earlier runs."`
+	MaxTrials *int `json:"maxTrials,omitempty" doc:"The most trials that the run can execute; absent without such a limit."`
+	// SpentUSD is the known cost of the trials of these pairs. MaxCost limits that of the run; nil means no limit.
+	SpentUSD float64  `json:"spentUsd,omitempty" doc:"Known cost of the trials of these pairs in US dollars; absent if it is 0."`
+	MaxCost  *float64 `json:"maxCost,omitempty" doc:"The most that the run can cost; absent without such a limit."`
+	// Text describes the progress in one line, the same everywhere.
+	Text string `json:"text" doc:"All this in one line for people."`
+}
+
+// Share returns the used share of the budget or, if it is larger, the share of the pairs that the run can have.
+// The run ends when it is 1 or earlier.
+func (p *DecisionProgress) Share() float64 {
+	share := 0.0
+	if p.MostPairs > 0 {
+		share = float64(p.Pairs) / float64(p.MostPairs)
+	}
+	if p.MaxTrials != nil && *p.MaxTrials > 0 {
+		share = max(share, float64(p.Executed)/float64(*p.MaxTrials))
+	}
+	if p.MaxCost != nil && *p.MaxCost > 0 {
+		share = max(share, p.SpentUSD / *p.MaxCost)
+	}
+	return min(share, 1)
+}

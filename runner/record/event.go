@@ -82,6 +82,8 @@ const (
 	CompareStart    EventType = "compare_start"
 	CompareComplete EventType = "compare_complete"
 	JudgeComplete   EventType = "judge_complete"
+	// DecideProgress reports how far a run is with its question, after a batch of pairs.
+	DecideProgress EventType = "decide_progress"
 	RunComplete     EventType = "run_complete"
 	// Log is a message for people. It can occur anywhere before End.
 	Log EventType = "log"
@@ -113,7 +115,7 @@ func (t EventType) Amends() bool { return t == TrialGraded || t == TaskGraded ||
 // ChangesState reports whether events of the type change the state of a run.
 func (t EventType) ChangesState() bool {
 	switch t {
-	case TrialComplete, TaskComplete, CompareStart, CompareComplete, JudgeComplete, RunComplete, RunResumed, PromptProposed, End:
+	case TrialComplete, TaskComplete, CompareStart, CompareComplete, JudgeComplete, DecideProgress, RunComplete, RunResumed, PromptProposed, End:
 		return true
 	}
 	return t.Amends()
@@ -186,6 +188,9 @@ type Event struct {
 	Comparing  *Comparing      `json:"comparing,omitempty"`
 	Comparison *CaseComparison `json:"comparison,omitempty"`
 	Findings   *Findings       `json:"findings,omitempty"`
+
+	// Deciding belongs to decide_progress.
+	Deciding *DecisionProgress `json:"deciding,omitempty"`
 
 	// Task is the result of the task, in task_complete and task_graded.
 	Task *Task `json:"task,omitempty"`

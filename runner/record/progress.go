@@ -14,6 +14,8 @@ type Progress struct {
 	// Tasks and Trials count the suite's tasks and their trials that have ended so far.
 	Tasks  Counts `json:"tasks"`
 	Trials Counts `json:"trials"`
+	// Deciding is the state of the question of an active run; nil before its first pairs, and for other runs.
+	Deciding *DecisionProgress `json:"deciding,omitempty"`
 	// Summary is nil until the run has completed.
 	Summary *Summary `json:"summary,omitempty"`
 	Error   string   `json:"error,omitempty"`

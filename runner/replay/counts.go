@@ -76,7 +76,7 @@ func verdictOf(res *record.Task) record.Verdict {
 // end processes the event that ends a run.
 func (c *counts) end(e *record.Event) {
 	p, ended := &c.Progress, e.Time
-	p.Status, p.Error, p.EndedAt, p.Summary = e.Status, e.Error, &ended, cmp.Or(e.Summary, p.Summary)
+	p.Status, p.Error, p.EndedAt, p.Summary, p.Deciding = e.Status, e.Error, &ended, cmp.Or(e.Summary, p.Summary), nil
 }
 
 // reopen undoes end, and drops the time of the last amendment.

@@ -206,6 +206,8 @@ func (s *State) Apply(e *record.Event, at Place) {
 		}
 	case record.CompareStart, record.CompareComplete, record.JudgeComplete:
 		s.Judged.apply(e)
+	case record.DecideProgress:
+		s.Progress.Deciding = e.Deciding
 	case record.End:
 		s.end(e)
 	}

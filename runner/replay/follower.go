@@ -118,6 +118,8 @@ func (f *Follower) Apply(e *record.Event) {
 		}
 	case record.CompareStart, record.CompareComplete:
 		f.Comparing.Total, f.Comparing.Done = e.Comparing.Total, max(f.Comparing.Done, e.Comparing.Done)
+	case record.DecideProgress:
+		f.Progress.Deciding = e.Deciding
 	case record.End:
 		f.end(e)
 	case record.RunGraded:

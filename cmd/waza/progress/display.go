@@ -57,6 +57,8 @@ func (l *lines) event(e *record.Event) {
 		fmt.Fprintln(l.w, report.Line(e, l.options))
 	case e.Type.IsLog() && l.shows(e):
 		fmt.Fprintln(l.w, logLine(e))
+	case e.Type == record.DecideProgress && l.verbose && e.Deciding != nil:
+		fmt.Fprintln(l.w, report.Clean(e.Deciding.Text))
 	case e.Type == record.RunResumed:
 		fmt.Fprintln(l.w, resumedLine(e))
 	}

@@ -18,6 +18,7 @@ import (
 type progress struct {
 	run    *replay.Follower
 	suite  string
+	asks   bool            // the run decides a question
 	limits []time.Duration // of an attempt at a trial, by task; 0 when unknown
 	// step is the step of the last interrupt, see [interrupt.Steps], and since its time.
 	step  int
@@ -27,7 +28,7 @@ type progress struct {
 // newProgress returns the progress of a run before its first event. The results that tasks have
 // from before are in earlier, which can be nil.
 func newProgress(rec *record.Run, earlier []*record.Task) *progress {
-	p := &progress{run: replay.NewFollower(rec, earlier), suite: rec.Suite.Name}
+	p := &progress{run: replay.NewFollower(rec, earlier), suite: rec.Suite.Name, asks: rec.Question != nil}
 	for _, t := range rec.Tasks {
 		p.limits = append(p.limits, time.Duration(t.TimeoutMS)*time.Millisecond)
 	}
@@ -88,6 +89,9 @@ const mostRunning = 8
 func (p *progress) lines(now time.Time, columns, rows int) []line {
 	columns, rows = max(1, columns-1), max(1, rows-1)
 	out := []line{p.bar(now, columns), p.counts()}
+	if d := p.run.Progress.Deciding; d != nil {
+		out = append(out, line{{d.Text, ""}})
+	}
 	if c := p.run.Comparing; c.Total > 0 {
 		out = append(out, line{{fmt.Sprintf("%d of %d comparisons of models", c.Done, c.Total), ""}})
 	}
@@ -117,8 +121,11 @@ func (p *progress) bar(now time.Time, columns int) line {
 	trials := p.run.AllTrials()
 	done, total := p.run.Ended(), trials.Total
 	name := report.Clip(report.Clean(p.suite), min(mostName, columns/3))
-	right := fmt.Sprintf("%d/%d trials  %s", done, total, report.Duration(now.Sub(p.run.Started)))
-	if left, ok := p.estimate(now); ok {
+	took := report.Duration(now.Sub(p.run.Started))
+	right := fmt.Sprintf("%d/%d trials  %s", done, total, took)
+	if p.asks { // the question needs only some of the trials
+		right = text.Count(done-trials.Skipped, "trial", "trials") + "  " + took
+	} else if left, ok := p.estimate(now); ok {
 		right += ", about " + report.Duration(left) + " left"
 	}
 	width := min(mostBar, columns-report.Columns(name)-report.Columns(right)-4)
@@ -126,7 +133,11 @@ func (p *progress) bar(now time.Time, columns int) line {
 		return line{{name + "  ", "1"}, {right, ""}}
 	}
 	full := 0
-	if total > 0 {
+	switch d := p.run.Progress.Deciding; {
+	case p.asks && d != nil:
+		full = int(float64(width) * d.Share())
+	case p.asks:
+	case total > 0:
 		full = min(width, width*done/total)
 	}
 	return line{
@@ -150,7 +161,9 @@ func (p *progress) estimate(now time.Time) (time.Duration, bool) {
 
 func (p *progress) counts() line {
 	l := countsLine(p.run.Progress.Tasks, "task", "tasks")
-	if n := p.run.Cached; n > 0 {
+	if n := p.run.Cached; n > 0 && p.asks {
+		l = append(l, span{"; " + text.Count(n, "trial", "trials") + " from the cache", "2"})
+	} else if n > 0 {
 		l = append(l, span{fmt.Sprintf("; %d of %s from the cache", n, text.Count(p.run.AllTrials().Total, "trial", "trials")), "2"})
 	}
 	return l

@@ -73,6 +73,37 @@ interrupted: cancelling running trials…
 `, drawn(p.lines(at(10), 40, 5)))
 }
 
+// A run that decides a question needs only some of its trials, so its bar shows the used share of the budget.
+func TestProgressOfAQuestion(t *testing.T) {
+	t.Parallel()
+	rec := &record.Run{
+		Suite: record.SuiteRef{Name: "demo"}, CreatedAt: noon, Question: &record.DecideQuestion{A: "small", B: "large"},
+		Tasks: []record.TaskRef{{ID: "x[small]", Trials: 100, Paired: true}, {ID: "x[large]", Trials: 100, Paired: true}},
+	}
+	p := newProgress(rec, nil)
+	p.run.Apply(&record.Event{Type: record.RunStart, Time: noon})
+	require.Equal(t, `demo  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  0 trials  10.0 s
+0 of 2 tasks passed
+`, drawn(p.lines(at(10), 120, 24)))
+	for n := range 2 {
+		for i, id := range []string{"x[small]", "x[large]"} {
+			p.run.Apply(&record.Event{Type: record.TrialComplete, Time: at(1), TaskNum: i + 1, TaskID: id, TrialNum: n + 1, Verdict: record.Passed})
+		}
+	}
+	budget := 20.0
+	p.run.Apply(&record.Event{Type: record.DecideProgress, Deciding: &record.DecisionProgress{
+		Pairs: 2, MostPairs: 100, Executed: 4, SpentUSD: 5, MaxCost: &budget, Text: "2 of at most 100 pairs: 0.0 points [-100.0, +100.0]; $5.00 of $20.00",
+	}})
+	require.Equal(t, `demo  ██████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  4 trials  10.0 s
+0 of 2 tasks passed
+2 of at most 100 pairs: 0.0 points [-100.0, +100.0]; $5.00 of $20.00
+`, drawn(p.lines(at(10), 120, 24)))
+	for n := 2; n < 100; n++ {
+		p.run.Apply(&record.Event{Type: record.TrialComplete, Time: at(9), TaskNum: 1, TaskID: "x[small]", TrialNum: n + 1, Verdict: record.Skipped})
+	}
+	require.Contains(t, drawn(p.lines(at(10), 120, 24)), "  4 trials  ")
+}
+
 func TestProgressWithoutAnyTrialYet(t *testing.T) {
 	t.Parallel()
 	p := newProgress(&record.Run{Suite: record.SuiteRef{Name: "a\x1b[2Jb"}, CreatedAt: noon, Tasks: []record.TaskRef{{ID: "x", Trials: 1}}},

@@ -244,6 +244,7 @@ func (f *follower) startSession(at time.Time, done int, s *session, fresh bool) 
 		j.suite, j.total = f.rec.Suite.Name, casesOf(f.rec)
 	}
 	j.reopen()
+	j.deciding = s.state.Progress.Deciding
 	j.count(done)
 	if fresh {
 		b.publishLocked(j, j.created(at))
@@ -297,8 +298,8 @@ func (b *Board) moveLocked(j *job, to Status) bool {
 // publish sends the messages of the job's kind about an event, and counts ended cases.
 func (f *follower) publish(e *record.Event) {
 	b, j := f.board, f.job
-	if !f.count(e) {
-		return
+	if !f.count(e) || f.rec.Question != nil && e.Type == record.TrialComplete && e.Verdict == record.Skipped {
+		return // the question did not need the trial
 	}
 	list := j.messages.event(e) // only this goroutine sets j.messages
 	b.mu.Lock()
@@ -309,9 +310,10 @@ func (f *follower) publish(e *record.Event) {
 	for _, msg := range list {
 		b.publishLocked(j, msg)
 	}
-	if !isCase(f.rec, e) || e.Verdict == record.Cancelled {
+	if e.Type != record.DecideProgress && (!isCase(f.rec, e) || e.Verdict == record.Cancelled) {
 		return
 	}
+	j.deciding = f.session.state.Progress.Deciding
 	j.count(f.session.state.Cases())
 	j.pending = true
 	if time.Since(j.sentAt) >= progressPause {
@@ -368,6 +370,9 @@ func (f *follower) end(to Status, at time.Time, failure string) {
 	defer b.mu.Unlock()
 	if b.jobs[j.ID] == j && !j.Status.IsOver() {
 		j.ended = at
+		if f.session != nil {
+			j.answer = decisionText(f.session.state.Progress.Summary)
+		}
 		b.endLocked(j, to, at, failure)
 	}
 }

@@ -86,14 +86,16 @@ type job struct {
 	suite       string
 	messages    messages // messages of its kind in this session; nil before the session starts
 	total, done int
-	followed    bool      // a goroutine follows the run
-	seq         int64     // number of the last event; 0 means unknown. Only the follower uses it
-	changed     bool      // the run changed while it was followed
-	announced   bool      // watchers got the start of this session
-	sentAt      time.Time // when the last progress was sent
-	ended       time.Time // end of the run according to its record
-	pending     bool      // progress changed since it was last sent
-	stamp       string    // of the record that Damage describes; empty means unknown
+	deciding    *record.DecisionProgress // of the question of the run; nil while it is unknown, and for other runs
+	answer      string                   // to that question
+	followed    bool                     // a goroutine follows the run
+	seq         int64                    // number of the last event; 0 means unknown. Only the follower uses it
+	changed     bool                     // the run changed while it was followed
+	announced   bool                     // watchers got the start of this session
+	sentAt      time.Time                // when the last progress was sent
+	ended       time.Time                // end of the run according to its record
+	pending     bool                     // progress changed since it was last sent
+	stamp       string                   // of the record that Damage describes; empty means unknown
 }
 
 // target is a model that the run uses.
@@ -123,13 +125,27 @@ func (j *job) count(done int) {
 		j.Percent = 100 * j.done / j.total
 	}
 	j.Detail = fmt.Sprintf("%s: %d of %d cases", j.suite, j.done, j.total)
+	if p := j.deciding; p != nil { // most of the cases are not needed
+		j.Percent, j.Detail = int(100*p.Share()), j.suite+": "+p.Text
+	}
+	if j.answer != "" {
+		j.Detail = j.suite + ": " + j.answer
+	}
+}
+
+// decisionText returns the answer to the question of a run; empty without one.
+func decisionText(sum *record.Summary) string {
+	if sum == nil || sum.Decision == nil {
+		return ""
+	}
+	return sum.Decision.Text
 }
 
 // describe copies the fields of the list of runs.
 func (j *job) describe(info *catalog.Info) {
 	j.Type, j.suite, j.total = info.Suite.KindName(), info.Suite.Name, info.Trials.Total
 	j.Created = Time{info.StartedAt}
-	j.ended = time.Time{}
+	j.ended, j.deciding = time.Time{}, nil
 	if info.EndedAt != nil {
 		j.ended = *info.EndedAt
 	}
@@ -147,7 +163,7 @@ func damageOf(info *catalog.Info) string {
 
 // finish sets the end of a job.
 func (j *job) finish(at time.Time, failure string) {
-	j.Finished, j.Error = &Time{at}, failure
+	j.Finished, j.Error, j.deciding = &Time{at}, failure, nil
 	if j.Status == Done {
 		j.Ref = j.ID
 		j.count(j.total)
@@ -156,6 +172,7 @@ func (j *job) finish(at time.Time, failure string) {
 
 // reopen clears the end of a job.
 func (j *job) reopen() {
+	j.deciding, j.answer = nil, ""
 	j.Started, j.Finished, j.Ref, j.Error, j.Damage, j.stamp = nil, nil, "", "", "", ""
 }
 
