@@ -244,7 +244,7 @@ func (f *follower) startSession(at time.Time, done int, s *session, fresh bool) 
 		j.suite, j.total = f.rec.Suite.Name, casesOf(f.rec)
 	}
 	j.reopen()
-	j.deciding = s.state.Progress.Deciding
+	j.asks, j.deciding = f.rec.Question != nil, s.state.Progress.Deciding
 	j.count(done)
 	if fresh {
 		b.publishLocked(j, j.created(at))

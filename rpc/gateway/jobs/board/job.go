@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"waza/eval"
+	"waza/eval/text"
 	"waza/runner/catalog"
 	"waza/runner/record"
 )
@@ -86,6 +87,7 @@ type job struct {
 	suite       string
 	messages    messages // messages of its kind in this session; nil before the session starts
 	total, done int
+	asks        bool                     // the run decides a question, so that most of its cases are not needed
 	deciding    *record.DecisionProgress // of the question of the run; nil while it is unknown, and for other runs
 	answer      string                   // to that question
 	followed    bool                     // a goroutine follows the run
@@ -125,11 +127,13 @@ func (j *job) count(done int) {
 		j.Percent = 100 * j.done / j.total
 	}
 	j.Detail = fmt.Sprintf("%s: %d of %d cases", j.suite, j.done, j.total)
-	if p := j.deciding; p != nil { // most of the cases are not needed
-		j.Percent, j.Detail = int(100*p.Share()), j.suite+": "+p.Text
-	}
-	if j.answer != "" {
+	switch p := j.deciding; {
+	case j.answer != "":
 		j.Detail = j.suite + ": " + j.answer
+	case p != nil:
+		j.Percent, j.Detail = int(100*p.Share()), j.suite+": "+p.Text
+	case j.asks && !j.Status.IsOver():
+		j.Percent, j.Detail = 0, fmt.Sprintf("%s: %s", j.suite, text.Count(j.done, "case", "cases"))
 	}
 }
 
