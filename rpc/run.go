@@ -74,6 +74,8 @@ type runStatus struct {
 	Deciding *record.DecisionProgress `json:"deciding,omitempty" doc:"How far a running run is with its question; absent before its first pairs, and for other runs."`
 	Question *record.DecideQuestion   `json:"question,omitempty" doc:"The question that the run decides; absent for other runs."`
 	Decide   *DecideOptions           `json:"decide,omitempty" doc:"That question as the parameter decide of eval.run; absent if the suite asks it. The sides replace the model."`
+	Tasks    []string                 `json:"tasks,omitempty" doc:"Globs of ids or names that chose the tasks of the run; absent without any."`
+	Tags     []string                 `json:"tags,omitempty" doc:"Globs of tags that chose the tasks of the run; absent without any."`
 	Seq      int64                    `json:"seq,omitempty" doc:"Number of the last event so far; absent when the run is over."`
 	Result   *record.Summary          `json:"result" doc:"The summary, if the run completed; otherwise null."`
 	Error    *string                  `json:"error" doc:"Why the run failed, or why waza ended it early; otherwise null."`
@@ -90,7 +92,8 @@ func getStatus(_ context.Context, c *call, p *runParams) (*runStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &runStatus{RunID: h.ID(), Status: statusOf(h, progress.Status), Trials: progress.Trials, Deciding: progress.Deciding, Question: h.Record().Question, Decide: decideOptionsOf(h.Record()), Sandbox: h.Record().Sandbox.After(progress.Summary)}
+	s := &runStatus{RunID: h.ID(), Status: statusOf(h, progress.Status), Trials: progress.Trials, Deciding: progress.Deciding, Question: h.Record().Question, Decide: decideOptionsOf(h.Record()),
+		Tasks: h.Record().Config.TaskFilters, Tags: h.Record().Config.TagFilters, Sandbox: h.Record().Sandbox.After(progress.Summary)}
 	if s.Status == record.StatusRunning {
 		s.Seq = progress.Seq
 	}

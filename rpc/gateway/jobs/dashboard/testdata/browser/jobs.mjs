@@ -118,6 +118,60 @@ export const scenarios = {
     await v.reads(main, /cancelled/);
   },
 
+  async 'a question in progress'(v, w) {
+    w.write('suites/asked/agent.sh', `until [ -e "$GATES/trial-$WAZA_TRIAL" ] || [ -e "$GATES/all" ]; do sleep 0.02; done
+[ "$WAZA_MODEL" = good ] && echo good || echo no
+`);
+    const suite = w.write('suites/asked/eval.yaml', JSON.stringify({
+      name: 'asked', config: { executor: 'command', sandbox: 'off', command: ['sh', 'agent.sh'], env: { GATES: w.gates }, parallel: true, workers: 2 },
+      tasks: [{ id: 'one', prompt: 'x', graders: [{ name: 'good', type: 'text', config: { contains: ['good'] } }] }],
+    }));
+    await v.signIn(`#/suites/${encodeURIComponent(suite)}`);
+    const field = (name) => v.page.getByLabel(name, { exact: true });
+    await field('A').fill('no');
+    await field('B').fill('good');
+    await v.page.getByLabel(/^Better by/).fill('50');
+    await v.page.getByLabel(/^Budget/).fill('0.5');
+    await v.page.getByLabel('Models').fill('good');
+    await v.page.click('form button[type="submit"]');
+    await v.reads('body', /names both sides; omit the model/);
+    await v.page.getByLabel('Models').fill('');
+    await field('Unit of the budget').selectOption('trials');
+    await v.page.getByLabel(/^Budget/).fill('40');
+    await v.page.click('form button[type="submit"]');
+    await v.page.waitForURL(/#\/jobs\/2/);
+    const id = await v.text('[data-testid="run-id"]');
+    await eventually(async () => (await cells(v, 'running')) === 2, 'a pair runs');
+    await v.reads(done, /^0 trials$/);
+    const deciding = '[data-testid="deciding"]';
+    const first = /^1 of at most 100 pairs: \+100\.0 points \[-100\.0, \+100\.0\]; 2 of 40 trials$/;
+    w.open('trial-1');
+    await v.reads(deciding, first);
+    await v.reads(done, /^2 trials$/);
+    const bar = () => v.page.locator('.progress').first().getAttribute('aria-valuenow');
+    await eventually(async () => (await bar()) === '5', 'the used share of the budget');
+    await v.shot('question-running');
+    await v.page.reload();
+    await v.connected();
+    await v.reads(deciding, first);
+    const other = await v.tab();
+    await other.goto(`${w.origin}/#/jobs`);
+    await other.waitForSelector('[data-testid="active"] .card');
+    assert.match(await other.innerText('[data-testid="active"]'), /asked: 1 of at most 100 pairs: /);
+    await other.close();
+    w.open('all');
+    const answer = await v.reads('[data-testid="decision"]', /^Good is better than no: |^good is better than no: /);
+    assert.equal(await v.page.locator(deciding).count(), 0);
+    await v.reads('[data-testid="count-skipped"]', /not needed/);
+    await eventually(async () => (await bar()) === '100', 'a full bar');
+    await v.shot('question-answered');
+    // The same question again has the same answer, from the same trials.
+    await v.page.click('text=Run again');
+    await eventually(async () => (await v.text('[data-testid="run-id"]')) !== id, 'another run');
+    const repeated = await v.reads('[data-testid="decision"]', /trials reused$/);
+    assert.ok(repeated.startsWith(answer), `${repeated} repeats ${answer}`);
+  },
+
   async 'the server is killed in mid-run'(v, w) {
     v.lenient = true;
     await v.signIn();

@@ -1,13 +1,15 @@
 import { call, on, onSession } from '../net/rpc';
 import type { Counts } from '../net/runs';
 import { Store } from '../net/store';
-import { Model, type Event, type PageData } from './model';
+import { Model, type Deciding, type Event, type PageData } from './model';
 
 export interface Followed {
   model: Model;
   data: PageData | null;
   /** The server's counts of the verdicts; null before they are known. */
   counts: Counts | null;
+  /** The run decides a question, so that it needs only some of its trials. */
+  asks: boolean;
   /** The reason why the run cannot be shown; empty when it can. */
   problem: string;
 }
@@ -16,12 +18,14 @@ export interface Followed {
 interface RunStatus {
   trials: Counts;
   seq?: number;
+  question?: object;
+  deciding?: Deciding;
 }
 
 const PATIENCE_MS = 3000;
 const COUNT_MS = 200;
 
-const nothing = (problem = ''): Followed => ({ model: new Model(), data: null, counts: null, problem });
+const nothing = (problem = ''): Followed => ({ model: new Model(), data: null, counts: null, asks: false, problem });
 
 /**
  * Follows a run. Each connection starts with the recorded state of the run and then replays
@@ -82,7 +86,9 @@ export class Follower {
     this.last = status.seq ?? 0;
     const model = new Model();
     if (data) model.start(data);
-    this.store.set({ ...this.store.value, ...(data && { model: Model.of(data), data, problem: '' }), counts: status.trials });
+    const recorded = data && Model.of(data);
+    if (recorded) recorded.deciding = status.deciding ?? null;
+    this.store.set({ ...this.store.value, ...(recorded && { model: recorded, data, problem: '' }), counts: status.trials, asks: status.question !== undefined });
     try {
       await call('run.unsubscribe', { runId: this.runId }); // starting a run subscribes the client
       if (attempt !== this.attempt) return;

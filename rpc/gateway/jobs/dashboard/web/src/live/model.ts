@@ -77,6 +77,24 @@ export interface Event {
   level?: string;
   message?: string;
   summary?: Summary;
+  deciding?: Deciding;
+}
+
+/** How far a run is with its question: pairs so far, budget, and a line of the server about both. */
+export interface Deciding {
+  pairs: number;
+  mostPairs: number;
+  executed: number;
+  maxTrials?: number;
+  spentUsd?: number;
+  maxCost?: number;
+  text: string;
+}
+
+/** Returns the used share of the budget or, if it is larger, that of the pairs that the run can have. */
+export function shareOf(d: Deciding): number {
+  const part = (n = 0, of = 0): number => (of > 0 ? n / of : 0);
+  return Math.min(1, Math.max(part(d.pairs, d.mostPairs), part(d.executed, d.maxTrials), part(d.spentUsd, d.maxCost)));
 }
 
 /** The part of a summary that the page shows. */
@@ -114,6 +132,8 @@ export class Model {
   failure = '';
   /** The answer to the question of the run; empty while it runs, and for other runs. */
   decision = '';
+  /** How far the run is with its question; null before its first pairs, and for other runs. */
+  deciding: Deciding | null = null;
   started = '';
   seq = 0;
   failures: Failure[] = [];
@@ -184,6 +204,9 @@ export class Model {
         return;
       case 'run_resumed':
         this.resume();
+        return;
+      case 'decide_progress':
+        this.deciding = e.deciding ?? null;
         return;
       case 'run_complete':
         return;

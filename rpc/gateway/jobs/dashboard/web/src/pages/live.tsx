@@ -6,7 +6,7 @@ import { useStore } from '../net/store';
 import { count, duration, exactly, kindOf, percent, when } from '../format';
 import { Follower } from '../live/follow';
 import { Grid } from '../live/grid';
-import { STATES, SUSPICIOUS, type Model } from '../live/model';
+import { shareOf, STATES, SUSPICIOUS, type Model } from '../live/model';
 import { complain, notice } from '../net/notices';
 import { Progress, Status } from '../parts/status';
 import { reportOf, to } from '../route';
@@ -31,7 +31,7 @@ export function Live({ id }: { id: string }) {
 }
 
 function Shown({ id, follower }: { id: string; follower: Follower }) {
-  const { model, data, counts, problem } = useStore(follower.store);
+  const { model, data, counts, asks, problem } = useStore(follower.store);
   const job = useStore(jobs)?.get(id);
   if (problem)
     return (
@@ -66,9 +66,10 @@ function Shown({ id, follower }: { id: string; follower: Follower }) {
         </div>
       </header>
       {model.decision && <p class="answer" data-testid="decision"><b>{model.decision}</b></p>}
+      {running && model.deciding && <p class="answer" data-testid="deciding">{model.deciding.text}</p>}
       {model.failure && model.failure !== 'Eval execution cancelled' && <p class="why">{model.failure}</p>}
       {data?.run.damage && <p class="why">Damaged record: {data.run.damage}</p>}
-      {counts && <Figures counts={counts} model={model} />}
+      {counts && <Figures counts={counts} model={model} asks={asks} />}
       <Grid model={model} runId={id} />
       <Suspects model={model} runId={id} />
       <Log model={model} runId={id} />
@@ -98,9 +99,13 @@ async function repeat(id: string): Promise<void> {
   }
 }
 
-function Figures({ counts: c, model }: { counts: Counts; model: Model }) {
+function Figures({ counts: c, model, asks }: { counts: Counts; model: Model; asks: boolean }) {
   // Cancelled trials are not done, because they run when the run is resumed.
-  const done = c.passed + c.failed + c.errors + c.timeouts + c.skipped + (c.needsReview ?? 0);
+  // Trials that a question did not need are not done either.
+  const done = c.passed + c.failed + c.errors + c.timeouts + (asks ? 0 : c.skipped) + (c.needsReview ?? 0);
+  const running = model.status === 'running';
+  let share = model.total > 0 ? done / model.total : 0;
+  if (asks) share = running ? (model.deciding ? shareOf(model.deciding) : 0) : Number(model.status === 'completed');
   const figures: [state: string, trials: number][] = [
     ['running', model.running], ['passed', c.passed], ['failed', c.failed], ['error', c.errors],
     ['timeout', c.timeouts], ['cancelled', c.cancelled], ['skipped', c.skipped], ['needs_review', c.needsReview ?? 0],
@@ -110,16 +115,16 @@ function Figures({ counts: c, model }: { counts: Counts; model: Model }) {
   return (
     <section class="block" aria-label="Progress">
       <div class="line figures">
-        <span data-testid="done"><b>{count(done)}</b> of {count(model.total)} trials</span>
+        <span data-testid="done"><b>{count(done)}</b> {asks ? 'trials' : `of ${count(model.total)} trials`}</span>
         {figures.map(([name, n]) =>
           n > 0 ? (
-            <span key={name} class={`figure is-${name}`} data-testid={`count-${name}`}><b>{count(n)}</b> {name.replace('_', ' ')}</span>
+            <span key={name} class={`figure is-${name}`} data-testid={`count-${name}`}><b>{count(n)}</b> {asks && name === 'skipped' ? 'not needed' : name.replace('_', ' ')}</span>
           ) : null,
         )}
         {suspicious > 0 && <span class="figure" data-testid="count-suspicious" title={SUSPICIOUS}><b>{count(suspicious)}</b> suspicious</span>}
         {rate !== null && <span class="quiet">pass rate {percent(rate)}</span>}
       </div>
-      <Progress percent={model.total > 0 ? Math.floor((100 * done) / model.total) : 0} label="Finished trials" />
+      <Progress percent={Math.floor(100 * share)} label={asks ? 'Used budget' : 'Finished trials'} />
     </section>
   );
 }
