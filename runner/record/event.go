@@ -84,7 +84,7 @@ const (
 	JudgeComplete   EventType = "judge_complete"
 	// DecideProgress reports how far a run is with its question, after a batch of pairs.
 	DecideProgress EventType = "decide_progress"
-	RunComplete     EventType = "run_complete"
+	RunComplete    EventType = "run_complete"
 	// Log is a message for people. It can occur anywhere before End.
 	Log EventType = "log"
 	// PromptProposed reports that a model proposed a system prompt. Clients receive it as a log
